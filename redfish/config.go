@@ -1,0 +1,93 @@
+package redfish
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"time"
+)
+
+// Config says how to reach one BMC. Only Addr, User and Password are needed;
+// every other zero value is a sane default.
+type Config struct {
+	Addr     string // host or host:port; the default port is 443
+	User     string
+	Password string // already resolved; never logged, never in an error
+	TLS      TLS
+	// System is the Id of the ComputerSystem to act on where a BMC has several
+	// hosts. Empty means: decide, and refuse with ErrAmbiguousSystem when there
+	// is more than one candidate.
+	System string
+	Log    *slog.Logger // nil discards
+	// Dial replaces the TCP dial, for a BMC behind a bastion. It gets Addr with
+	// its port. Proxy variables of the environment never apply to a BMC.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+
+	Timeout time.Duration // of one request with its answer; 0 means 60 s
+	Readers int           // reads in flight at once; 0 means 4, falls to 1 when the BMC shows strain
+	Poll    time.Duration // between two looks at a power state or a job; 0 means 3 s
+}
+
+// TLSMode chooses how the certificate of a BMC is trusted.
+type TLSMode string
+
+// The zero TLSMode is Pin.
+const (
+	Pin      TLSMode = "pin"      // trust on first use, refuse a change
+	CA       TLSMode = "ca"       // verify against TLS.CAFile (or the system's roots)
+	Insecure TLSMode = "insecure" // accept anything; the report says so
+)
+
+// TLS says how to trust a BMC's certificate.
+type TLS struct {
+	Mode   TLSMode
+	CAFile string   // PEM, for CA
+	Pins   PinStore // for Pin; nil pins for the life of this Client only
+}
+
+// PinStore keeps the SHA-256 of BMC certificates, in lower-case hex of the DER
+// bytes. The key is the address as Config gives it, with its port; the owner of
+// the store may bind it to a UUID once the identity is known.
+type PinStore interface {
+	Pin(key string) (sha256 string, ok bool)
+	SetPin(key, sha256 string) error
+}
+
+const (
+	defaultTimeout = 60 * time.Second
+	defaultReaders = 4
+	defaultPoll    = 3 * time.Second
+)
+
+func (c Config) withDefaults() Config {
+	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+		c.Addr = net.JoinHostPort(trimBrackets(c.Addr), "443")
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.TLS.Mode == "" {
+		c.TLS.Mode = Pin
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = defaultTimeout
+	}
+	if c.Readers <= 0 {
+		c.Readers = defaultReaders
+	}
+	if c.Poll <= 0 {
+		c.Poll = defaultPoll
+	}
+	if c.Dial == nil {
+		c.Dial = (&net.Dialer{Timeout: 15 * time.Second}).DialContext
+	}
+	return c
+}
+
+// trimBrackets allows "[fe80::1]" beside "fe80::1" for an address without port.
+func trimBrackets(host string) string {
+	if len(host) > 1 && host[0] == '[' && host[len(host)-1] == ']' {
+		return host[1 : len(host)-1]
+	}
+	return host
+}

@@ -1,0 +1,68 @@
+package redfish
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Sentinels on which a caller decides; use errors.Is. Each comes wrapped with
+// the BMC's address and with what a person can do next.
+var (
+	ErrUnsupported     = errors.New("this BMC does not offer it")
+	ErrAuth            = errors.New("BMC refused the login")
+	ErrPasswordChange  = errors.New("BMC wants a new password before anything else")
+	ErrSessionLimit    = errors.New("BMC has no free session")
+	ErrAmbiguousSystem = errors.New("not exactly one host system")
+	ErrPinMismatch     = errors.New("BMC certificate is not the pinned one")
+	ErrUnreachable     = errors.New("BMC does not answer")
+	ErrJobFailed       = errors.New("BMC job failed")
+	ErrBadValue        = errors.New("value is not allowed")
+)
+
+// StatusError is an HTTP answer that is no success, with what the BMC said
+// about it.
+type StatusError struct {
+	Method, URI string
+	Status      int
+	MessageIDs  []string // as sent, such as "Base.1.12.PropertyUnknown"
+	Messages    []string // texts of the BMC, redacted
+}
+
+func (e *StatusError) Error() string {
+	s := fmt.Sprintf("%s %s: %d %s", e.Method, e.URI, e.Status, http.StatusText(e.Status))
+	if len(e.Messages) > 0 {
+		s += ": " + strings.Join(e.Messages, "; ")
+	} else if len(e.MessageIDs) > 0 {
+		s += ": " + strings.Join(e.MessageIDs, "; ")
+	}
+	return s
+}
+
+// has reports whether the BMC named one of the given messages. A MessageId is
+// "Registry.1.2.Key"; versions move, so only the key is compared.
+func (e *StatusError) has(keys ...string) bool {
+	for _, id := range e.MessageIDs {
+		key := id[strings.LastIndexByte(id, '.')+1:]
+		if slices.ContainsFunc(keys, func(k string) bool { return strings.EqualFold(k, key) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// statusOf gives the HTTP status inside err, or 0.
+func statusOf(err error) int {
+	var se *StatusError
+	if errors.As(err, &se) {
+		return se.Status
+	}
+	return 0
+}
+
+func saidMessage(err error, keys ...string) bool {
+	var se *StatusError
+	return errors.As(err, &se) && se.has(keys...)
+}
