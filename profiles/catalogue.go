@@ -1,0 +1,64 @@
+package profiles
+
+// CatalogueSchema is the value of the schema key of every catalogue file.
+const CatalogueSchema = "rackproof/catalogue/1"
+
+// Catalogue is what all profiles share: advice ladders by class of part, and the meaning of NVIDIA's XID codes.
+// Every resolved profile carries it whole; a profile may replace single entries.
+type Catalogue struct {
+	Schema      string              `yaml:"schema"`
+	Advice      map[string][]Rung   `yaml:"advice,omitempty"`
+	XID         map[int]XIDEntry    `yaml:"xid,omitempty"`
+	XIDDefault  XIDClass            `yaml:"xid_default,omitempty"`
+	XIDVerdicts map[XIDClass]string `yaml:"xid_verdicts,omitempty"`
+	Checks      map[string]string   `yaml:"checks,omitempty"` // every check name with its title
+}
+
+// Rung is one step of an advice ladder, tried in order until a retest shows what Retest says.
+type Rung struct {
+	Do      string `yaml:"do" json:"do"`
+	Minutes int    `yaml:"minutes" json:"minutes"`
+	Who     Who    `yaml:"who" json:"who"`
+	Retest  string `yaml:"retest,omitempty" json:"retest,omitempty"`
+}
+
+// Who may take a rung.
+type Who string
+
+// Hands can be anyone on site, trained is somebody allowed to open the machine, vendor is a ticket.
+const (
+	Hands   Who = "hands"
+	Trained Who = "trained"
+	Vendor  Who = "vendor"
+)
+
+// XIDClass groups XID codes by what they say about the part.
+type XIDClass string
+
+// The classes of XID. Unknown is for codes that no public document explains.
+const (
+	XIDDamage      XIDClass = "damage"      // the part, its memory or a link is broken
+	XIDReset       XIDClass = "reset"       // the GPU needs a reset; the part may be good
+	XIDDriver      XIDClass = "driver"      // driver or firmware, not the part
+	XIDApplication XIDClass = "application" // the program that ran; suspicious under a load known to be good
+	XIDInfo        XIDClass = "info"        // no fault
+	XIDUnknown     XIDClass = "unknown"
+)
+
+// XIDEntry is what one XID code means.
+type XIDEntry struct {
+	Class   XIDClass `yaml:"class" json:"class"`
+	Text    string   `yaml:"text" json:"text"`                         // NVIDIA's short name of the event
+	Meaning string   `yaml:"meaning" json:"meaning"`                   // in our words, for a technician
+	Advice  string   `yaml:"advice,omitempty" json:"advice,omitempty"` // class of ladder; empty is that of the GPU's form
+	Source  string   `yaml:"source" json:"source"`
+}
+
+// XIDOf gives the entry of code n; for one that the catalogue does not hold it is an entry of the default class
+// and ok is false.
+func (p *Profile) XIDOf(n int) (entry XIDEntry, ok bool) {
+	if entry, ok = p.XID[n]; ok {
+		return entry, true
+	}
+	return XIDEntry{Class: p.XIDDefault, Text: "not in the catalogue"}, false
+}

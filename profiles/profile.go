@@ -1,0 +1,192 @@
+package profiles
+
+// ProfileSchema is the value of the schema key of every profile that this package reads.
+const ProfileSchema = "rackproof/profile/1"
+
+// Profile is what a healthy machine of one model looks like. Every limit is optional: where it is nil the check
+// records and does not judge. The unit tag of a limit is the unit it is documented in and fixes its dimension;
+// "text" are words as the tool prints them, "version" a dotted version number.
+type Profile struct {
+	Schema  string   `yaml:"schema"`
+	Name    string   `yaml:"name"`
+	Title   string   `yaml:"title,omitempty"`
+	Extends []string `yaml:"extends,omitempty"`
+	Lineage []string `yaml:"lineage,omitempty"` // of a resolved profile: what it was made of, first laid first; such a file extends nothing
+
+	Match  Match  `yaml:"match,omitempty"`
+	CPU    CPU    `yaml:"cpu,omitempty"`
+	Memory Memory `yaml:"memory,omitempty"`
+	GPU    GPU    `yaml:"gpu,omitempty"`
+	NVLink NVLink `yaml:"nvlink,omitempty"`
+	PCIe   PCIe   `yaml:"pcie,omitempty"`
+	NVMe   NVMe   `yaml:"nvme,omitempty"`
+	NIC    NIC    `yaml:"nic,omitempty"`
+	PSU    PSU    `yaml:"psu,omitempty"`
+	GDS    GDS    `yaml:"gds,omitempty"`
+	Power  Power  `yaml:"power,omitempty"`
+
+	Minutes Minutes              `yaml:"minutes,omitempty"`
+	BIOS    map[string]BIOSSet   `yaml:"bios,omitempty"`   // "burnin" and "delivery"
+	Checks  map[string]CheckNote `yaml:"checks,omitempty"` // by check name
+
+	Advice      map[string][]Rung   `yaml:"advice,omitempty"` // ladder by class of part, see [Catalogue]
+	XID         map[int]XIDEntry    `yaml:"xid,omitempty"`
+	XIDDefault  XIDClass            `yaml:"xid_default,omitempty"` // class of an XID that the catalogue does not hold
+	XIDVerdicts map[XIDClass]string `yaml:"xid_verdicts,omitempty"`
+
+	bytes []byte // the resolved form, set by the loader
+}
+
+// Match names the machines for which a profile is proposed: globs (path.Match, letter case not counted) over the
+// SMBIOS or Redfish product, board and chassis names. Counts never match: a machine with a missing part must
+// still find the profile that misses it.
+type Match struct {
+	Product []string `yaml:"product,omitempty"`
+	Board   []string `yaml:"board,omitempty"`
+	Chassis []string `yaml:"chassis,omitempty"`
+}
+
+// CPU are the limits of the processors.
+type CPU struct {
+	Sockets *Limit `yaml:"sockets,omitempty" unit:"count"`
+	Model   *Limit `yaml:"model,omitempty" unit:"text"` // globs over the model name of lscpu
+}
+
+// Memory are the limits of the main memory.
+type Memory struct {
+	Total             *Limit `yaml:"total,omitempty" unit:"GiB"`
+	DIMMs             *Limit `yaml:"dimms,omitempty" unit:"count"` // populated
+	DIMMSize          *Limit `yaml:"dimm_size,omitempty" unit:"GiB"`
+	Speed             *Limit `yaml:"speed,omitempty" unit:"MT/s"`            // configured, not rated
+	ErrorCorrection   *Limit `yaml:"error_correction,omitempty" unit:"text"` // SMBIOS type 16
+	Corrected         *Limit `yaml:"corrected,omitempty" unit:"count"`       // change over the run
+	Uncorrected       *Limit `yaml:"uncorrected,omitempty" unit:"count"`     // absolute
+	ChannelsPerSocket *Limit `yaml:"channels_per_socket,omitempty" unit:"count"`
+}
+
+// GPU are the limits of every GPU, and how many there are.
+type GPU struct {
+	Count   *Limit `yaml:"count,omitempty" unit:"count"`
+	Product *Limit `yaml:"product,omitempty" unit:"text"`
+	PCIID   *Limit `yaml:"pci_id,omitempty" unit:"text"` // vendor:device in lower-case hex, "10de:2330"
+	Form    string `yaml:"form,omitempty"`               // "sxm" or "pcie": which advice ladder applies
+
+	Memory    *Limit `yaml:"memory,omitempty" unit:"MiB"` // FB total of nvidia-smi
+	BAR1      *Limit `yaml:"bar1,omitempty" unit:"MiB"`
+	ECCMode   *Limit `yaml:"ecc_mode,omitempty" unit:"text"` // current and pending
+	MIG       *Limit `yaml:"mig,omitempty" unit:"text"`      // nil where the GPU has no MIG
+	DriverMin *Limit `yaml:"driver_min,omitempty" unit:"version"`
+	Power     *Limit `yaml:"power,omitempty" unit:"W"` // the highest power limit the part may have: its TDP
+
+	UncorrectedVolatile   *Limit `yaml:"uncorrected_volatile,omitempty" unit:"count"`   // absolute
+	UncorrectedAggregate  *Limit `yaml:"uncorrected_aggregate,omitempty" unit:"count"`  // absolute, lifetime
+	CorrectedVolatile     *Limit `yaml:"corrected_volatile,omitempty" unit:"count"`     // change over the run
+	SRAMThresholdExceeded *Limit `yaml:"sram_threshold_exceeded,omitempty" unit:"text"` // "No"
+	RemapPending          *Limit `yaml:"remap_pending,omitempty" unit:"text"`           // "No"
+	RemapFailure          *Limit `yaml:"remap_failure,omitempty" unit:"text"`           // "No"
+	RemappedUncorrectable *Limit `yaml:"remapped_uncorrectable,omitempty" unit:"count"` // lifetime, of new parts
+	RemappedCorrectable   *Limit `yaml:"remapped_correctable,omitempty" unit:"count"`   // lifetime, of new parts
+	RetiredDBE            *Limit `yaml:"retired_double_bit,omitempty" unit:"count"`     // pages; N/A since Ampere
+}
+
+// NVLink are the limits of the GPU fabric. All are nil where the machine has none. Rate is the raw signalling
+// rate that nvidia-smi prints per link and direction; Headline is the data-sheet figure with the arithmetic that
+// joins the two, for print only.
+type NVLink struct {
+	Links    *Limit `yaml:"links,omitempty" unit:"count"` // active, per GPU
+	Rate     *Limit `yaml:"rate,omitempty" unit:"GB/s"`
+	Headline string `yaml:"headline,omitempty"`
+
+	ReplayErrors   *Limit `yaml:"replay_errors,omitempty" unit:"count"`   // change over the run, per link
+	RecoveryErrors *Limit `yaml:"recovery_errors,omitempty" unit:"count"` // change over the run, per link
+	CRCErrors      *Limit `yaml:"crc_errors,omitempty" unit:"count"`      // change over the run, per link
+
+	Topology *Limit `yaml:"topology,omitempty" unit:"text"` // cell of every pair in topo -m, "NV18"
+	Fabric   Fabric `yaml:"fabric,omitempty"`
+}
+
+// Fabric is what nvidia-smi -q must print of the NVSwitch fabric.
+type Fabric struct {
+	State  *Limit `yaml:"state,omitempty" unit:"text"`  // "Completed"
+	Status *Limit `yaml:"status,omitempty" unit:"text"` // "Success"
+}
+
+// PCIe are the limits of links by class of device, and of the error counters of all of them.
+type PCIe struct {
+	GPU  PCIeClass `yaml:"gpu,omitempty"`
+	NVMe PCIeClass `yaml:"nvme,omitempty"`
+	NIC  PCIeClass `yaml:"nic,omitempty"`
+
+	CorrectedErrors *Limit `yaml:"corrected_errors,omitempty" unit:"count"` // AER, change over the run
+	NonFatalErrors  *Limit `yaml:"non_fatal_errors,omitempty" unit:"count"` // AER, absolute
+	FatalErrors     *Limit `yaml:"fatal_errors,omitempty" unit:"count"`     // AER, absolute
+	Replays         *Limit `yaml:"replays,omitempty" unit:"count"`          // GPU replay counter, change over the run
+}
+
+// PCIeClass are the limits of one class of device: of its own link, and of every link between it and the root
+// port. Width always holds; speed only in samples that show the part busy, as BusyUtilisation or BusyBytes say.
+type PCIeClass struct {
+	Width           *Limit `yaml:"width,omitempty" unit:"lanes"`
+	Speed           *Limit `yaml:"speed,omitempty" unit:"GT/s"`
+	UplinkWidth     *Limit `yaml:"uplink_width,omitempty" unit:"lanes"`
+	UplinkSpeed     *Limit `yaml:"uplink_speed,omitempty" unit:"GT/s"`
+	BusyUtilisation *Limit `yaml:"busy_utilisation,omitempty" unit:"%"`
+	BusyBytes       *Limit `yaml:"busy_bytes,omitempty" unit:"MB/s"` // moved over the link around the sample
+}
+
+// NVMe are the limits of every NVMe drive, and how many there are.
+type NVMe struct {
+	Count           *Limit `yaml:"count,omitempty" unit:"count"`
+	CapacityMin     *Limit `yaml:"capacity_min,omitempty" unit:"TB"`
+	Spare           *Limit `yaml:"spare,omitempty" unit:"%"`                 // margin of available spare over its threshold
+	CriticalWarning *Limit `yaml:"critical_warning,omitempty" unit:"count"`  // the bit field; 0 is healthy
+	MediaErrors     *Limit `yaml:"media_errors,omitempty" unit:"count"`      // absolute
+	Temperature     *Limit `yaml:"temperature,omitempty" unit:"C"`           // composite
+	ErrorLogEntries *Limit `yaml:"error_log_entries,omitempty" unit:"count"` // change over the run
+	PercentUsed     *Limit `yaml:"percent_used,omitempty" unit:"%"`          // of new parts
+	PowerOnHours    *Limit `yaml:"power_on_hours,omitempty" unit:"h"`        // of new parts
+	DataWritten     *Limit `yaml:"data_written,omitempty" unit:"TB"`         // of new parts
+}
+
+// NIC are the limits of the network adapters.
+type NIC struct {
+	Count  *Limit `yaml:"count,omitempty" unit:"count"` // adapters, not ports
+	Models *Limit `yaml:"models,omitempty" unit:"text"`
+}
+
+// PSU are the limits of the power supplies.
+type PSU struct {
+	Count *Limit `yaml:"count,omitempty" unit:"count"`
+}
+
+// GDS are the limits of GPUDirect Storage as gdscheck -p prints them.
+type GDS struct {
+	Mode          *Limit `yaml:"mode,omitempty" unit:"text"`           // "nvfs" or "p2pdma": a direct path by driver or by kernel
+	Filesystems   *Limit `yaml:"filesystems,omitempty" unit:"text"`    // rows of gdscheck that must read Supported
+	CompatAllowed *Limit `yaml:"compat_allowed,omitempty" unit:"text"` // properties.allow_compat_mode or use_compat_mode
+	IOMMU         *Limit `yaml:"iommu,omitempty" unit:"text"`          // "disabled"
+}
+
+// Power is what a rack's budget is planned with.
+type Power struct {
+	LoadedWatts *Limit `yaml:"loaded_watts,omitempty" unit:"W"` // drawn by the whole machine under load
+}
+
+// Minutes are expectations that plans print and progress is told by. They judge nothing. Zero is not known.
+type Minutes struct {
+	POST   int `yaml:"post,omitempty"`    // from power on to the boot loader
+	BurnIn int `yaml:"burn_in,omitempty"` // all checks without the soak
+}
+
+// BIOSSet is one named set of BIOS wishes: intents, which a table per vendor turns into attributes, and raw
+// attributes (strings, numbers and booleans) for what has no intent.
+type BIOSSet struct {
+	Required   bool              `yaml:"required,omitempty"` // a wish that the board does not know is a failure
+	Intents    map[string]string `yaml:"intents,omitempty"`
+	Attributes map[string]any    `yaml:"attributes,omitempty"`
+}
+
+// CheckNote says where a check does not fit this model. The reason is printed.
+type CheckNote struct {
+	NotApplicable string `yaml:"not_applicable,omitempty"`
+}

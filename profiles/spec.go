@@ -1,0 +1,93 @@
+package profiles
+
+// SpecSchema is the value of the schema key of every acceptance spec that this package reads.
+const SpecSchema = "rackproof/spec/1"
+
+// Scope is what an acceptance does with a check.
+type Scope string
+
+// The scopes. Only what is required and not proven blocks.
+const (
+	Required   Scope = "required"
+	Recorded   Scope = "recorded"     // measured and printed; does not block
+	OutOfScope Scope = "out_of_scope" // printed as such
+)
+
+// Condition is the state of the parts as ordered. Lifetime limits hold for new parts only.
+type Condition string
+
+// The conditions.
+const (
+	New         Condition = "new"
+	Refurbished Condition = "refurbished"
+	InService   Condition = "in-service"
+)
+
+// OnFail is what a run does when a part fails.
+type OnFail string
+
+// The policies.
+const (
+	StopMachine         OnFail = "stop-machine"
+	DropPartAndContinue OnFail = "drop-part-and-continue"
+	Continue            OnFail = "continue"
+)
+
+// Clock is what a repair does to the soak hours already done.
+type Clock string
+
+// The clocks.
+const (
+	ClockRestart  Clock = "restart"  // the whole machine soaks again from zero
+	ClockPart     Clock = "part"     // the replaced part soaks its hours, the rest keeps them
+	ClockContinue Clock = "continue" // the hours already done count
+)
+
+// SoakMode says how soak hours add up.
+type SoakMode string
+
+// The modes.
+const (
+	Uninterrupted SoakMode = "uninterrupted"
+	Accumulated   SoakMode = "accumulated"
+)
+
+// Spec is what was agreed to be proven.
+type Spec struct {
+	Schema           string           `yaml:"schema"`
+	Name             string           `yaml:"name"`
+	Title            string           `yaml:"title,omitempty"`
+	Extends          []string         `yaml:"extends,omitempty"`
+	Lineage          []string         `yaml:"lineage,omitempty"` // of a resolved spec
+	Condition        Condition        `yaml:"condition,omitempty"`
+	OnFail           OnFail           `yaml:"on_fail,omitempty"`
+	Soak             Soak             `yaml:"soak,omitempty"`
+	ClockAfterRepair map[string]Clock `yaml:"clock_after_repair,omitempty"` // by class of part, as the advice ladders; "default" for the others
+	Default          Scope            `yaml:"default,omitempty"`            // of checks that Checks does not name
+	Checks           map[string]Scope `yaml:"checks,omitempty"`             // by check, or check/quantity, which goes before
+
+	bytes []byte
+}
+
+// Soak is how long a machine is kept under load.
+type Soak struct {
+	Hours    float64  `yaml:"hours,omitempty"`
+	Mode     SoakMode `yaml:"mode,omitempty"`
+	Restarts int      `yaml:"restarts,omitempty"` // allowed without starting again
+	Pauses   int      `yaml:"pauses,omitempty"`   // allowed without starting again
+}
+
+// ScopeOf gives the scope of one quantity of a check: the entry check/quantity, else that of the check, else the
+// default. A spec that says nothing at all requires: silence must not make a machine pass.
+func (s *Spec) ScopeOf(check, quantity string) Scope {
+	if scope, ok := s.Checks[check+"/"+quantity]; ok && quantity != "" {
+		return scope
+	}
+	if scope, ok := s.Checks[check]; ok {
+		return scope
+	}
+	if s.Default != "" {
+		return s.Default
+	}
+	return Required
+}
