@@ -1,0 +1,29 @@
+package burnin
+
+// Checks is the explicit, ordered list of all checks. The order is that of the
+// report: what machine it is, then memory, links, GPUs, drives.
+func Checks() []Check {
+	return []Check{
+		identity,
+		memoryPopulation,
+		memoryECC,
+		memoryErrors,
+		pcieLink,
+		pcieErrors,
+		gpuCount,
+		gpuDriver,
+		gpuMemory,
+		gpuECC,
+		gpuRemap,
+		gpuXID,
+		gpuMIG,
+		gpuNVLink,
+		gpuNVLinkErrors,
+		gpuTopology,
+		gpuFabric,
+		nvmeCount,
+		nvmeHealth,
+		nvmeLink,
+		gdsSupport,
+	}
+}

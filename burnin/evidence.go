@@ -1,0 +1,149 @@
+package burnin
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Phase is the part of an attempt in which a probe ran. Reboot cycles have the
+// phases boot-01, boot-02 and so on.
+type Phase string
+
+// Phases of an attempt in their order.
+const (
+	PhaseBMC    Phase = "bmc"    // asked of the BMC by provision
+	PhaseBefore Phase = "before" // machine up and idle
+	PhaseLoad   Phase = "load"   // under load
+	PhaseAfter  Phase = "after"  // load ended
+)
+
+// Origin says how evidence came to us.
+type Origin string
+
+// Origins of evidence.
+const (
+	FromSSH    Origin = "ssh"
+	FromLocal  Origin = "local"
+	FromBMC    Origin = "bmc"
+	FromScript Origin = "script" // printed by `capture --script` on a host we cannot reach
+	FromLoose  Origin = "loose"  // a file handed to `judge --probe`; exit status and time unknown
+)
+
+// Ended says how a command ended.
+type Ended string
+
+// Ways in which a command ends. Only EndedExit comes with an exit status.
+const (
+	EndedExit    Ended = "exit"
+	EndedSignal  Ended = "signal"
+	EndedTimeout Ended = "timeout" // deadline passed; the process may still hang on the node
+	EndedLost    Ended = "lost"    // connection lost while it ran
+	EndedNoTool  Ended = "no_tool" // the program is not on the node
+	EndedUnknown Ended = "unknown" // loose file
+)
+
+// Evidence is exactly what was run and what it printed. Its JSON form is the
+// `.json` file beside the raw `.out` and `.err` files (rackproof/evidence/1).
+type Evidence struct {
+	Probe       string    `json:"probe"`
+	Instance    string    `json:"instance,omitempty"` // nvme0n1 of nvme-smart@nvme0n1
+	Phase       Phase     `json:"phase"`
+	Command     string    `json:"command"`
+	Source      Origin    `json:"source"`
+	Started     time.Time `json:"started,omitzero"` // our clock, UTC, milliseconds
+	NodeClock   string    `json:"node_clock,omitempty"`
+	BootID      string    `json:"boot_id,omitempty"`
+	Seconds     float64   `json:"seconds"`
+	Exit        *int      `json:"exit"`
+	Ended       Ended     `json:"ended"`
+	ToolVersion string    `json:"tool_version,omitempty"`
+	StandIn     bool      `json:"stand_in,omitempty"`  // printed by a stand-in, not by the real tool
+	Simulated   bool      `json:"simulated,omitempty"` // printed by the simulated rack
+	SHA256Out   string    `json:"sha256_out"`
+	SHA256Err   string    `json:"sha256_err"`
+
+	Out     []byte   `json:"-"`
+	Err     []byte   `json:"-"`
+	Samples []Sample `json:"-"` // of a probe repeated while a load runs
+}
+
+// Sample is one output of a probe that is repeated under load.
+type Sample struct {
+	At  time.Time // node clock as the sampler wrote it, UTC
+	Out []byte
+}
+
+// Ref names evidence as findings cite it: "load/pci-sysfs", "before/nvme-smart@nvme0".
+func (e *Evidence) Ref() string { return string(e.Phase) + "/" + e.Name() }
+
+// Name is the file name without suffix: probe, or probe@instance.
+func (e *Evidence) Name() string {
+	if e.Instance == "" {
+		return e.Probe
+	}
+	return e.Probe + "@" + e.Instance
+}
+
+// Seal sets both hashes from the raw output.
+func (e *Evidence) Seal() {
+	e.SHA256Out, e.SHA256Err = sum(e.Out), sum(e.Err)
+}
+
+func sum(b []byte) string {
+	h := sha256.Sum256(b)
+	return hex.EncodeToString(h[:])
+}
+
+// endMark is the last line our wrapper prints behind the output of every command
+// that it ran to its end: absence of errors is only believed when it is there.
+const endMark = "#rackproof-end "
+
+// Wrap returns the shell line that runs command and prints the end mark behind
+// its output. The exit status stays that of command.
+func Wrap(command string) string {
+	return "{ " + command + "\n}; rc=$?; printf '\\n" + endMark + "%s\\n' \"$rc\"; exit $rc"
+}
+
+// Body returns the output without our end mark, and whether the mark was there:
+// a capture that was cut, or that we did not wrap, is not known to be complete.
+func (e *Evidence) Body() (body []byte, complete bool) {
+	return trimEndMark(e.Out)
+}
+
+func trimEndMark(out []byte) (body []byte, complete bool) {
+	trimmed := bytes.TrimRight(out, "\r\n")
+	i := bytes.LastIndexByte(trimmed, '\n')
+	line := trimmed[i+1:]
+	rest, ok := bytes.CutPrefix(line, []byte(endMark))
+	if !ok {
+		return out, false
+	}
+	if _, err := strconv.Atoi(string(rest)); err != nil {
+		return out, false
+	}
+	return out[:max(i, 0)], true
+}
+
+// Usable reports why the output cannot be believed at all, or nil. A non-zero
+// exit is not by itself a reason: smartctl and nvidia-smi carry findings in it, so
+// each parser decides with Exit in hand.
+func (e *Evidence) Usable() error {
+	switch e.Ended {
+	case EndedNoTool:
+		return fmt.Errorf("%s is not on the node", e.Probe)
+	case EndedTimeout:
+		return fmt.Errorf("%s did not answer within %.0f s", e.Probe, e.Seconds)
+	case EndedLost:
+		return fmt.Errorf("the connection was lost while %s ran", e.Probe)
+	case EndedSignal:
+		return fmt.Errorf("%s was killed by a signal", e.Probe)
+	}
+	if body, _ := e.Body(); len(bytes.TrimSpace(body)) == 0 && len(bytes.TrimSpace(e.Err)) == 0 {
+		return fmt.Errorf("%s printed nothing", e.Probe)
+	}
+	return nil
+}

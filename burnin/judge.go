@@ -1,0 +1,227 @@
+package burnin
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rackproof/rackproof/profiles"
+)
+
+// Judge judges a record against a profile and a spec. It is pure: the same three
+// give the same judgement on every machine and at every time.
+func Judge(rec *Record, p *profiles.Profile, s *profiles.Spec) Judgement {
+	r := NewReadings(rec)
+	j := Judgement{
+		Schema:    ReportSchema,
+		Profile:   Named{p.Name, p.SHA256()},
+		Spec:      Named{s.Name, s.SHA256()},
+		Coverage:  rec.Meta.Coverage,
+		Machine:   machineLine(r),
+		Findings:  []Finding{},
+		NotRun:    []NotRun{},
+		NotTested: []string{},
+		Evidence:  evidenceIDs(rec),
+		Simulated: rec.Meta.Simulated,
+	}
+	for _, e := range rec.Evidence {
+		j.StandIn = j.StandIn || e.StandIn
+		j.Simulated = j.Simulated || e.Simulated
+	}
+	for _, c := range Checks() {
+		j.add(r, c, p, s)
+	}
+	j.addUnknownChecks(s)
+	if rec.Machine.Guessed {
+		j.NotRun = append(j.NotRun, NotRun{
+			Check: "identity", Quantity: "profile", Scope: profiles.Required,
+			Why: "the profile was guessed from the machine under test, which proves nothing about what was ordered; name it with --profile",
+		})
+	}
+	waive(j.Findings, rec)
+	j.Result = j.sumUp()
+	j.Line = j.firstLine()
+	return j
+}
+
+// add runs one check and sorts its answers into the judgement.
+func (j *Judgement) add(r *Readings, c Check, p *profiles.Profile, s *profiles.Spec) {
+	if j.outOfScope(c, s) {
+		return
+	}
+	if note := p.Checks[c.Name].NotApplicable; note != "" {
+		f := About(c.Name, "all", Part{Class: ClassMachine, Name: "machine"}).NotHere(note)
+		f.Scope = s.ScopeOf(c.Name, "")
+		j.Findings = append(j.Findings, f)
+		return
+	}
+	findings := judgeSafely(c, r, p, s)
+	if len(findings) == 0 {
+		findings = []Finding{About(c.Name, "all", Part{Class: ClassMachine, Name: "machine"}).
+			Missing(fmt.Errorf("the check %s gave no answer; this is a fault of rackproof, please report it", c.Name))}
+	}
+	for _, f := range findings {
+		if f.Scope == "" {
+			f.Scope = s.ScopeOf(f.Check, f.Quantity)
+		}
+		switch {
+		case f.Scope == profiles.OutOfScope:
+			j.NotTested = append(j.NotTested, f.Check+"/"+f.Quantity+": out of scope of spec "+s.Name)
+		case f.NotRun != "":
+			j.NotRun = append(j.NotRun, NotRun{Check: f.Check, Quantity: f.Quantity, Part: f.Part, Why: f.NotRun, Scope: f.Scope})
+		default:
+			j.Findings = append(j.Findings, withAdvice(f, p))
+		}
+	}
+	j.NotTested = slices.Compact(j.NotTested)
+}
+
+// outOfScope notes a check that is not judged at all, and says so.
+func (j *Judgement) outOfScope(c Check, s *profiles.Spec) bool {
+	if c.BMC && j.Coverage != CoverFull {
+		j.NotTested = append(j.NotTested, c.Name+": needs evidence of the BMC, which this record does not have")
+		return true
+	}
+	if s.ScopeOf(c.Name, "") != profiles.OutOfScope {
+		return false
+	}
+	for key := range s.Checks {
+		if strings.HasPrefix(key, c.Name+"/") {
+			return false
+		}
+	}
+	j.NotTested = append(j.NotTested, c.Name+": out of scope of spec "+s.Name)
+	return true
+}
+
+// judgeSafely turns a panic of a check into an answer that blocks: one broken
+// check must not hide what the others found, nor pass.
+func judgeSafely(c Check, r *Readings, p *profiles.Profile, s *profiles.Spec) (fs []Finding) {
+	defer func() {
+		if v := recover(); v != nil {
+			fs = []Finding{About(c.Name, "all", Part{Class: ClassMachine, Name: "machine"}).
+				Missing(fmt.Errorf("the check %s broke (%v); this is a fault of rackproof, please report it with the evidence", c.Name, v))}
+		}
+	}()
+	return c.Judge(r, p, s)
+}
+
+// addUnknownChecks lists what the spec asks for and this version cannot check: a
+// required one blocks.
+func (j *Judgement) addUnknownChecks(s *profiles.Spec) {
+	known := map[string]bool{}
+	for _, c := range Checks() {
+		known[c.Name] = true
+	}
+	var names []string
+	for key := range s.Checks {
+		name, _, _ := strings.Cut(key, "/")
+		if !known[name] {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		scope := s.ScopeOf(name, "")
+		if scope == profiles.Required {
+			j.NotRun = append(j.NotRun, NotRun{Check: name, Scope: scope, Why: "this version of rackproof has no such check"})
+			continue
+		}
+		j.NotTested = append(j.NotTested, name+": not part of this test")
+	}
+}
+
+func withAdvice(f Finding, p *profiles.Profile) Finding {
+	if len(f.Advice) > 0 || (f.Verdict != Fail && f.Verdict != Warn) {
+		return f
+	}
+	for _, rung := range p.Advice[string(f.Class)] {
+		f.Advice = append(f.Advice, Advice{Do: rung.Do, Minutes: rung.Minutes, Who: string(rung.Who), Retest: rung.Retest})
+	}
+	return f
+}
+
+// waive marks findings that somebody agreed to accept. A waiver that had run out
+// when the evidence was taken accepts nothing.
+func waive(fs []Finding, rec *Record) {
+	for i := range fs {
+		if fs[i].Verdict != Fail {
+			continue
+		}
+		for _, w := range rec.Machine.Waivers {
+			expired := !w.Until.IsZero() && rec.Meta.Ended.After(w.Until)
+			if (w.Finding == fs[i].ID || w.Finding == fs[i].Check) && !expired && w.By != "" {
+				fs[i].Waived = w.Reason + " (agreed by " + w.By + ")"
+			}
+		}
+	}
+}
+
+// sumUp makes the result: only what is required counts.
+func (j *Judgement) sumUp() Result {
+	worst, waived, proven := NotApplicable, false, false
+	for _, f := range j.Findings {
+		if f.Scope != profiles.Required {
+			continue
+		}
+		if f.Waived != "" {
+			waived = true
+			continue
+		}
+		proven = proven || f.Verdict == Pass
+		worst = Worse(worst, f.Verdict)
+	}
+	open := slices.ContainsFunc(j.NotRun, func(n NotRun) bool { return n.Scope == profiles.Required })
+	switch {
+	case worst == Fail:
+		return Failed
+	case worst == Unknown, open, !proven, j.Coverage == CoverPartial:
+		return Incomplete
+	case waived:
+		return PassedWithDeviations
+	default:
+		return Passed
+	}
+}
+
+// Worst returns the findings that decide the result, worst first: what a person
+// must read. Findings about one part with a serial come before those about the
+// machine, because they say where to go.
+func (j *Judgement) Worst() []Finding {
+	var out []Finding
+	for _, f := range j.Findings {
+		if f.Scope == profiles.Required && f.Waived == "" && f.Verdict >= Unknown {
+			out = append(out, f)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Finding) int {
+		if a.Verdict != b.Verdict {
+			return int(b.Verdict) - int(a.Verdict)
+		}
+		return named(b) - named(a)
+	})
+	return out
+}
+
+func named(f Finding) int {
+	switch {
+	case f.Serial != "":
+		return 2
+	case f.Address != "":
+		return 1
+	default:
+		return 0
+	}
+}
+
+func evidenceIDs(rec *Record) []EvidenceID {
+	ids := make([]EvidenceID, 0, len(rec.Evidence))
+	for _, e := range rec.Evidence {
+		id := EvidenceID{Ref: e.Ref(), Command: e.Command, Ended: e.Ended, Exit: e.Exit, Seconds: e.Seconds, SHA256: e.SHA256Out}
+		if !e.Started.IsZero() {
+			id.Started = e.Started.UTC().Format("2006-01-02T15:04:05.000Z")
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}

@@ -1,0 +1,27 @@
+package burnin
+
+// Probes is the explicit, ordered list of what is run on a node. Cheap and
+// harmless ones come first, so that a machine that hangs in a vendor's tool has
+// already told what it is.
+func Probes() []ProbeSpec {
+	return []ProbeSpec{
+		OSInfo.Spec,
+		LSCPU.Spec,
+		Dmidecode.Spec,
+		PCISysfs.Spec,
+		LSPCI.Spec,
+		EDAC.Spec,
+		RAS.Spec,
+		KernelLog.Spec,
+		BlockDevices.Spec,
+		NVMeList.Spec,
+		NVMeSmart.Spec,
+		Smartctl.Spec,
+		IPMILan.Spec,
+		NvidiaSMI.Spec,
+		NVLink.Spec,
+		NVLinkErrors.Spec,
+		GPUTopology.Spec,
+		GDSCheck.Spec,
+	}
+}

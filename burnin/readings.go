@@ -1,0 +1,142 @@
+package burnin
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Readings gives checks the parsed output of probes, and says why one is absent.
+// Each output is parsed once. Safe for concurrent use.
+type Readings struct {
+	rec *Record
+
+	mu    sync.Mutex
+	cache map[*Evidence]parsed
+}
+
+type parsed struct {
+	value any
+	err   error
+}
+
+// NewReadings reads from rec, which must not change any more.
+func NewReadings(rec *Record) *Readings {
+	return &Readings{rec: rec, cache: map[*Evidence]parsed{}}
+}
+
+// Machine is what provision knows of the machine.
+func (r *Readings) Machine() *Machine { return &r.rec.Machine }
+
+// Coverage says what the record can prove.
+func (r *Readings) Coverage() Coverage { return r.rec.Meta.Coverage }
+
+// Reading is the parsed output of one probe in one phase, or the reason why there
+// is none. Ref cites the evidence ("before/nvidia-smi"); it is set also when the
+// evidence is there but could not be read, so that a person can look.
+type Reading[T any] struct {
+	Value    T
+	Err      error // nil: Value is good
+	Ref      string
+	Evidence *Evidence // nil: the probe was not run in this phase
+}
+
+// OK reports whether Value is good.
+func (r Reading[T]) OK() bool { return r.Err == nil }
+
+// ErrNotRun is why a reading is absent when its probe was not run at all.
+var ErrNotRun = errors.New("not run")
+
+// Read returns the reading of p in phase.
+func Read[T any](r *Readings, p Probe[T], phase Phase) Reading[T] {
+	return readInstance(r, p, phase, "")
+}
+
+// ReadAll returns the readings of every instance of p in phase, by instance name.
+func ReadAll[T any](r *Readings, p Probe[T], phase Phase) map[string]Reading[T] {
+	all := map[string]Reading[T]{}
+	for _, e := range r.rec.Evidence {
+		if e.Phase == phase && e.Probe == p.Spec.Name {
+			all[e.Instance] = readInstance(r, p, phase, e.Instance)
+		}
+	}
+	return all
+}
+
+// ReadAny returns the first good reading of p among phases, in the order given,
+// or the first absent one with its reason.
+func ReadAny[T any](r *Readings, p Probe[T], phases ...Phase) Reading[T] {
+	var first Reading[T]
+	for i, ph := range phases {
+		got := Read(r, p, ph)
+		if got.OK() {
+			return got
+		}
+		if i == 0 || (first.Evidence == nil && got.Evidence != nil) {
+			first = got
+		}
+	}
+	return first
+}
+
+func readInstance[T any](r *Readings, p Probe[T], phase Phase, instance string) Reading[T] {
+	e := r.rec.find(phase, p.Spec.Name, instance)
+	if e == nil {
+		return Reading[T]{Err: fmt.Errorf("%s: %w in phase %s", p.Spec.Name, ErrNotRun, phase)}
+	}
+	v, err := parseOnce(r, p, e)
+	return Reading[T]{Value: v, Err: err, Ref: e.Ref(), Evidence: e}
+}
+
+func parseOnce[T any](r *Readings, p Probe[T], e *Evidence) (T, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c, ok := r.cache[e]; ok {
+		v, _ := c.value.(T)
+		return v, c.err
+	}
+	var (
+		v   T
+		err = e.Usable()
+	)
+	if err == nil {
+		v, err = p.Parse(e)
+	}
+	r.cache[e] = parsed{value: v, err: err}
+	return v, err
+}
+
+// SampleReading is one parsed sample; a sample that could not be parsed carries
+// its error and is never dropped silently.
+type SampleReading[T any] struct {
+	Sample
+	Value T
+	Err   error
+}
+
+// Samples returns the parsed samples of p under load, in time order, and the
+// reason when there are none. Where a load-phase capture exists but no samples
+// (a loose file), the capture itself is the only sample.
+func Samples[T any](r *Readings, p Probe[T]) ([]SampleReading[T], error) {
+	e := r.rec.find(PhaseLoad, p.Spec.Name, "")
+	if e == nil {
+		return nil, fmt.Errorf("%s: %w in phase %s", p.Spec.Name, ErrNotRun, PhaseLoad)
+	}
+	raw := e.Samples
+	if len(raw) == 0 {
+		if err := e.Usable(); err != nil {
+			return nil, err
+		}
+		raw = []Sample{{At: e.Started, Out: e.Out}}
+	}
+	out := make([]SampleReading[T], 0, len(raw))
+	for _, s := range raw {
+		one := *e
+		one.Out, one.Samples = s.Out, nil
+		v, err := p.Parse(&one)
+		out = append(out, SampleReading[T]{Sample: s, Value: v, Err: err})
+	}
+	slices.SortStableFunc(out, func(a, b SampleReading[T]) int { return a.At.Compare(b.At) })
+	return out, nil
+}

@@ -1,0 +1,104 @@
+package burnin
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rackproof/rackproof/profiles"
+)
+
+// lineWidth is the longest first line: it must fit a ticket's subject and one row
+// of a terminal (PEOPLE.md).
+const lineWidth = 100
+
+// Word returns the result as people read it.
+func (r Result) Word() string {
+	switch r {
+	case Passed:
+		return "PASSED"
+	case PassedWithDeviations:
+		return "PASSED WITH DEVIATIONS"
+	case Failed:
+		return "FAILED"
+	default:
+		return "INCOMPLETE"
+	}
+}
+
+// Place names a machine and where it stands: "r12u07 (R12 U07)".
+func (m MachineLine) Place() string {
+	switch {
+	case m.Rack != "" && m.U > 0:
+		return fmt.Sprintf("%s (%s U%02d)", m.Name, m.Rack, m.U)
+	case m.Rack != "":
+		return fmt.Sprintf("%s (%s)", m.Name, m.Rack)
+	default:
+		return m.Name
+	}
+}
+
+// firstLine is the line that must be enough on its own.
+func (j *Judgement) firstLine() string {
+	worst := j.Worst()
+	switch {
+	case j.Result == Failed:
+		return clip("FAIL " + j.Machine.Place() + " " + worst[0].Sentence())
+	case j.Result == Incomplete && len(worst) > 0:
+		return clip("INCOMPLETE " + j.Machine.Place() + " " + worst[0].Sentence())
+	case j.Result == Incomplete:
+		return clip("INCOMPLETE " + j.Machine.Place() + " " + j.whyIncomplete())
+	}
+	return clip(fmt.Sprintf("%s %s %d findings, none required is open", j.Result.Word(), j.Machine.Place(), len(j.Findings)))
+}
+
+func (j *Judgement) whyIncomplete() string {
+	var open []NotRun
+	for _, n := range j.NotRun {
+		if n.Scope == profiles.Required {
+			open = append(open, n)
+		}
+	}
+	if len(open) == 0 {
+		return "no fault in what was given; not everything was measured"
+	}
+	n := open[0]
+	more := ""
+	if len(open) > 1 {
+		more = fmt.Sprintf(" (+%d more)", len(open)-1)
+	}
+	return "not proven: " + n.Check + more + ": " + n.Why
+}
+
+// Sentence says what was seen of which part, in one line.
+func (f Finding) Sentence() string {
+	why := f.Why
+	if why == "" {
+		why = f.comparison()
+	}
+	if strings.Contains(why, f.Part) {
+		return why
+	}
+	return f.Part + " " + why
+}
+
+func (f Finding) comparison() string {
+	unit := ""
+	if f.Unit != "" && f.Unit != string(profiles.Count) {
+		unit = " " + f.Unit
+	}
+	s := fmt.Sprintf("%s %v%s", strings.ReplaceAll(f.Quantity, "_", " "), f.Measured, unit)
+	if f.Limit == nil {
+		return s
+	}
+	word := map[string]string{"min": "at least ", "max": "at most ", "equal": "", "one_of": ""}[f.Relation]
+	return fmt.Sprintf("%s, profile wants %s%v%s", s, word, f.Limit, unit)
+}
+
+func clip(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	r := []rune(s)
+	if len(r) <= lineWidth {
+		return s
+	}
+	return string(r[:lineWidth-1]) + "…"
+}
