@@ -1,0 +1,57 @@
+# rackproof: every target works on a fresh Debian 12 with Go 1.26, as root.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GOLANGCI := v2.15.0
+BIN := bin
+TOOLS := $(CURDIR)/$(BIN)/tools
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+export CGO_ENABLED ?= 0
+
+help: ## This list
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## The static binary for this machine, in bin/
+	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/rackproof ./cmd/rackproof
+
+cross: ## All three systems, without cgo
+	for os in linux darwin windows; do \
+	  GOOS=$$os GOARCH=amd64 go build -trimpath -o /dev/null ./cmd/rackproof || exit 1; echo "built for $$os"; done
+	GOOS=linux GOARCH=arm64 go build -trimpath -o /dev/null ./cmd/rackproof
+	GOOS=darwin GOARCH=arm64 go build -trimpath -o /dev/null ./cmd/rackproof
+
+demo: build ## A simulated rack: twelve machines, ten faults, one repair; ends in about a minute
+	code=0; $(BIN)/rackproof demo --keep demo-out || code=$$?; \
+	if [ $$code -ne 3 ]; then echo "demo ended with $$code, wanted 3 (faults were planted)" >&2; exit 1; fi; \
+	echo "Reports are in demo-out/: open demo-out/index.html"
+
+test: deps lint cross ## Everything CI runs: lint, builds for three systems, all tests with the race detector
+	CGO_ENABLED=1 go test -race -timeout 40m -count=1 ./...
+
+prove: deps build ## The full numbers (50 kills, longer fuzzing); writes docs/proof.md
+	CGO_ENABLED=1 go run ./cmd/rackproof-prove
+
+lint: $(TOOLS)/golangci-lint ## vet, golangci-lint with the arrows between packages, file length
+	go vet ./...
+	$(TOOLS)/golangci-lint run ./...
+	@long=$$(git ls-files '*.go' | xargs -r awk 'FNR==1{if(n>400)print f" "n; f=FILENAME} {n=FNR} END{if(n>400)print f" "n}'); \
+	if [ -n "$$long" ]; then echo "files over 400 lines:"; echo "$$long"; exit 1; fi
+
+golden: ## Rewrite golden files after a wanted change; read the diff before you commit it
+	go test ./... -run 'Golden' -update
+
+bench: ## Benchmarks, side by side
+	go test -run '^$$' -bench . -benchtime 3x ./...
+
+deps:
+	@need=""; for p in openssh-server:sshd openssh-client:ssh-keygen pciutils:lspci dmidecode:dmidecode; do \
+	  PATH=$$PATH:/usr/sbin command -v $${p#*:} >/dev/null || need="$$need $${p%%:*}"; done; \
+	if [ -n "$$need" ]; then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$need >/dev/null; fi
+
+$(TOOLS)/golangci-lint: Makefile
+	GOBIN=$(TOOLS) CGO_ENABLED=0 go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
+	@touch $@
+
+.PHONY: help build cross demo test prove lint golden bench deps
