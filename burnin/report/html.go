@@ -1,0 +1,167 @@
+package report
+
+import (
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rackproof/rackproof/burnin"
+	"github.com/rackproof/rackproof/profiles"
+)
+
+//go:embed html
+var files embed.FS
+
+// shownOnFirstPage bounds the findings that page 1 spells out, so that it stays
+// one page.
+const shownOnFirstPage = 3
+
+// HTML writes the record of one machine as one self-contained page: no script, no
+// outside file, light and dark, and page 1 of the print is the whole answer.
+func HTML(w io.Writer, m *Machine) error { return render(w, "html/machine.html.tmpl", m) }
+
+// BatchHTML writes the page of a batch.
+func BatchHTML(w io.Writer, b *Batch) error { return render(w, "html/batch.html.tmpl", b) }
+
+func render(w io.Writer, name string, data any) error {
+	css, err := files.ReadFile("html/style.css")
+	if err != nil {
+		return err
+	}
+	funcs := template.FuncMap{
+		"css":   func() template.CSS { return template.CSS(css) }, //nolint:gosec // our own embedded stylesheet
+		"short": short, "when": when, "words": words, "plain": plain, "value": value, "limit": limitText,
+		"verdict": verdictText, "scope": scopeText, "partid": PartID, "clip": clip, "join": func(s []string) string { return strings.Join(s, ", ") },
+		"bad": bad, "more": more, "lines": lines, "open": open, "waived": waived, "delivered": delivered,
+	}
+	t, err := template.New(name).Funcs(funcs).ParseFS(files, name)
+	if err != nil {
+		return err
+	}
+	return t.ExecuteTemplate(w, name[strings.LastIndexByte(name, '/')+1:], data)
+}
+
+func bad(m *Machine) []burnin.Finding {
+	w := m.Worst()
+	return w[:min(len(w), shownOnFirstPage)]
+}
+
+func more(m *Machine) int { return max(0, len(m.Worst())-shownOnFirstPage) }
+
+func lines(m *Machine) []Line { return WorstByQuantity(m.Findings, profiles.Required) }
+
+func open(m *Machine) []burnin.NotRun {
+	var out []burnin.NotRun
+	for _, n := range m.NotRun {
+		if n.Scope == profiles.Required && len(out) < shownOnFirstPage {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func waived(m *Machine) []burnin.Finding {
+	var out []burnin.Finding
+	for _, f := range m.Findings {
+		if f.Waived != "" {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// delivered counts the parts found, and names what is not as ordered.
+func delivered(m *Machine) string {
+	counts := make([]string, 0, len(m.Inventory))
+	for _, g := range m.Inventory {
+		counts = append(counts, fmt.Sprintf("%d %s", len(g.Rows), g.Title))
+	}
+	s := "Found: " + strings.Join(counts, ", ") + "."
+	if len(counts) == 0 {
+		s = "No inventory was taken."
+	}
+	var off []string
+	for _, f := range m.Findings {
+		if f.Verdict == burnin.Fail && (strings.HasSuffix(f.Check, ".count") || f.Check == "memory.population" || f.Check == "identity") {
+			off = append(off, f.Sentence())
+		}
+	}
+	if len(off) == 0 {
+		return s + " No deviation from the profile and the order was found in what was counted."
+	}
+	return s + " Not as ordered: " + strings.Join(off, "; ") + "."
+}
+
+func short(hash string) string {
+	if len(hash) > 12 {
+		return hash[:12]
+	}
+	return hash
+}
+
+func when(t time.Time) string {
+	if t.IsZero() {
+		return "not recorded"
+	}
+	return t.UTC().Format("2006-01-02 15:04:05")
+}
+
+func words(s string) string { return strings.ReplaceAll(s, "_", " ") }
+
+func plain(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "–"
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1e15 {
+			return strconv.FormatFloat(v, 'f', 0, 64)
+		}
+		return strconv.FormatFloat(v, 'g', 6, 64)
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+func value(v any, unit string) string {
+	if v == nil {
+		return "–"
+	}
+	if unit == "" || unit == string(profiles.Count) {
+		return plain(v)
+	}
+	return plain(v) + " " + unit
+}
+
+func limitText(f burnin.Finding) string {
+	if f.Limit == nil {
+		return "–"
+	}
+	sign := map[string]string{"min": "≥ ", "max": "≤ "}[f.Relation]
+	return sign + value(f.Limit, f.Unit)
+}
+
+func verdictText(f burnin.Finding) string {
+	if f.Waived != "" {
+		return "agreed"
+	}
+	if f.Scope == profiles.Recorded && f.Verdict == burnin.NotApplicable {
+		return "recorded"
+	}
+	return words(f.Verdict.String())
+}
+
+func scopeText(s profiles.Scope) string { return words(string(s)) }
+
+// clip shortens a command for the table; the whole stands in the evidence.
+func clip(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > 90 {
+		return string(r[:89]) + "…"
+	}
+	return s
+}

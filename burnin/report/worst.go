@@ -1,0 +1,102 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/rackproof/rackproof/burnin"
+	"github.com/rackproof/rackproof/profiles"
+)
+
+// Line is the worst value of one quantity over all parts: the line of page 1.
+type Line struct {
+	burnin.Finding
+	Parts int // how many parts were measured
+	Bad   int // how many of them are not Pass
+}
+
+// WorstByQuantity condenses findings to one line per check and quantity: the worst
+// verdict, and of equal ones the value nearest to its limit. It shows the worst
+// cell, never a mean. Quantities of the scopes given only; none given is all.
+func WorstByQuantity(fs []burnin.Finding, scopes ...profiles.Scope) []Line {
+	var order []string
+	worst := map[string]*Line{}
+	for _, f := range fs {
+		if len(scopes) > 0 && !slices.Contains(scopes, f.Scope) {
+			continue
+		}
+		key := f.Check + "/" + f.Quantity
+		l, ok := worst[key]
+		if !ok {
+			l = &Line{Finding: f}
+			worst[key] = l
+			order = append(order, key)
+		}
+		l.Parts++
+		if f.Verdict > burnin.Pass {
+			l.Bad++
+		}
+		if worse(f, l.Finding) {
+			l.Finding = f
+		}
+	}
+	lines := make([]Line, 0, len(order))
+	for _, key := range order {
+		lines = append(lines, *worst[key])
+	}
+	return lines
+}
+
+// worse reports whether a says more than b about the same quantity.
+func worse(a, b burnin.Finding) bool {
+	if a.Verdict != b.Verdict {
+		return a.Verdict > b.Verdict
+	}
+	x, okX := a.Measured.(float64)
+	y, okY := b.Measured.(float64)
+	if !okX || !okY {
+		return false
+	}
+	if a.Relation == string(profiles.Max) {
+		return x > y
+	}
+	return x < y
+}
+
+// Cause is one fault as several machines may have it.
+type Cause struct {
+	Check    string   `json:"check"`
+	Quantity string   `json:"quantity"`
+	Class    string   `json:"class"`
+	Verdict  string   `json:"verdict"`
+	Machines []string `json:"machines"`
+	Example  string   `json:"example"` // sentence of the first
+}
+
+// Causes groups what decides each machine's result by check, quantity and class
+// of part, most machines first: one list for whoever has to act.
+func Causes(js []burnin.Judgement) []Cause {
+	byKey := map[string]*Cause{}
+	causes := []*Cause{}
+	for i := range js {
+		for _, f := range js[i].Worst() {
+			key := strings.Join([]string{f.Check, f.Quantity, string(f.Class), f.Verdict.String()}, "\x00")
+			c, ok := byKey[key]
+			if !ok {
+				c = &Cause{Check: f.Check, Quantity: f.Quantity, Class: string(f.Class), Verdict: f.Verdict.String(), Example: f.Sentence()}
+				byKey[key] = c
+				causes = append(causes, c)
+			}
+			if !slices.Contains(c.Machines, js[i].Machine.Name) {
+				c.Machines = append(c.Machines, js[i].Machine.Name)
+			}
+		}
+	}
+	slices.SortStableFunc(causes, func(a, b *Cause) int { return cmp.Compare(len(b.Machines), len(a.Machines)) })
+	out := make([]Cause, 0, len(causes))
+	for _, c := range causes {
+		out = append(out, *c)
+	}
+	return out
+}
