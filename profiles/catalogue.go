@@ -1,24 +1,29 @@
 package profiles
 
+import (
+	"maps"
+	"slices"
+)
+
 // CatalogueSchema is the value of the schema key of every catalogue file.
 const CatalogueSchema = "rackproof/catalogue/1"
 
 // Catalogue is what all profiles share: advice ladders by class of part, and the meaning of NVIDIA's XID codes.
 // Every resolved profile carries it whole; a profile may replace single entries.
 type Catalogue struct {
-	Schema      string              `yaml:"schema"`
+	Schema      string              `yaml:"schema" required:"true"`
 	Advice      map[string][]Rung   `yaml:"advice,omitempty"`
 	XID         map[int]XIDEntry    `yaml:"xid,omitempty"`
-	XIDDefault  XIDClass            `yaml:"xid_default,omitempty"`
-	XIDVerdicts map[XIDClass]string `yaml:"xid_verdicts,omitempty"`
+	XIDDefault  XIDClass            `yaml:"xid_default,omitempty" enum:"damage,reset,wear,driver,application,info,unknown"`
+	XIDVerdicts map[XIDClass]string `yaml:"xid_verdicts,omitempty" keys:"damage,reset,wear,driver,application,info,unknown" enum:"pass,warn,unknown,fail"`
 	Checks      map[string]string   `yaml:"checks,omitempty"` // every check name with its title
 }
 
 // Rung is one step of an advice ladder, tried in order until a retest shows what Retest says.
 type Rung struct {
-	Do      string `yaml:"do" json:"do"`
-	Minutes int    `yaml:"minutes" json:"minutes"`
-	Who     Who    `yaml:"who" json:"who"`
+	Do      string `yaml:"do" required:"true" json:"do"`
+	Minutes int    `yaml:"minutes" required:"true" json:"minutes"`
+	Who     Who    `yaml:"who" required:"true" enum:"hands,trained,vendor" json:"who"`
 	Retest  string `yaml:"retest,omitempty" json:"retest,omitempty"`
 }
 
@@ -39,6 +44,7 @@ type XIDClass string
 const (
 	XIDDamage      XIDClass = "damage"      // the part, its memory or a link is broken
 	XIDReset       XIDClass = "reset"       // the GPU needs a reset; the part may be good
+	XIDWear        XIDClass = "wear"        // corrected or remapped; gpu.ecc and gpu.remap judge the amount
 	XIDDriver      XIDClass = "driver"      // driver or firmware, not the part
 	XIDApplication XIDClass = "application" // the program that ran; suspicious under a load known to be good
 	XIDInfo        XIDClass = "info"        // no fault
@@ -47,11 +53,11 @@ const (
 
 // XIDEntry is what one XID code means.
 type XIDEntry struct {
-	Class   XIDClass `yaml:"class" json:"class"`
-	Text    string   `yaml:"text" json:"text"`                         // NVIDIA's short name of the event
-	Meaning string   `yaml:"meaning" json:"meaning"`                   // in our words, for a technician
+	Class   XIDClass `yaml:"class" required:"true" enum:"damage,reset,wear,driver,application,info,unknown" json:"class"`
+	Text    string   `yaml:"text" required:"true" json:"text"`         // NVIDIA's short name of the event
+	Meaning string   `yaml:"meaning" required:"true" json:"meaning"`   // in our words, for a technician
 	Advice  string   `yaml:"advice,omitempty" json:"advice,omitempty"` // class of ladder; empty is that of the GPU's form
-	Source  string   `yaml:"source" json:"source"`
+	Source  string   `yaml:"source" required:"true" json:"source"`
 }
 
 // XIDOf gives the entry of code n; for one that the catalogue does not hold it is an entry of the default class
@@ -62,3 +68,6 @@ func (p *Profile) XIDOf(n int) (entry XIDEntry, ok bool) {
 	}
 	return XIDEntry{Class: p.XIDDefault, Text: "not in the catalogue"}, false
 }
+
+// CheckNames lists the checks that a spec may name, in order.
+func (c *Catalogue) CheckNames() []string { return slices.Sorted(maps.Keys(c.Checks)) }

@@ -7,8 +7,8 @@ const ProfileSchema = "rackproof/profile/1"
 // records and does not judge. The unit tag of a limit is the unit it is documented in and fixes its dimension;
 // "text" are words as the tool prints them, "version" a dotted version number.
 type Profile struct {
-	Schema  string   `yaml:"schema"`
-	Name    string   `yaml:"name"`
+	Schema  string   `yaml:"schema" required:"true"`
+	Name    string   `yaml:"name" required:"true"`
 	Title   string   `yaml:"title,omitempty"`
 	Extends []string `yaml:"extends,omitempty"`
 	Lineage []string `yaml:"lineage,omitempty"` // of a resolved profile: what it was made of, first laid first; such a file extends nothing
@@ -26,13 +26,13 @@ type Profile struct {
 	Power  Power  `yaml:"power,omitempty"`
 
 	Minutes Minutes              `yaml:"minutes,omitempty"`
-	BIOS    map[string]BIOSSet   `yaml:"bios,omitempty"`   // "burnin" and "delivery"
-	Checks  map[string]CheckNote `yaml:"checks,omitempty"` // by check name
+	BIOS    map[string]BIOSSet   `yaml:"bios,omitempty" keys:"burnin,delivery"` // "burnin" and "delivery"
+	Checks  map[string]CheckNote `yaml:"checks,omitempty" keys:"check"`         // by check name
 
 	Advice      map[string][]Rung   `yaml:"advice,omitempty"` // ladder by class of part, see [Catalogue]
 	XID         map[int]XIDEntry    `yaml:"xid,omitempty"`
-	XIDDefault  XIDClass            `yaml:"xid_default,omitempty"` // class of an XID that the catalogue does not hold
-	XIDVerdicts map[XIDClass]string `yaml:"xid_verdicts,omitempty"`
+	XIDDefault  XIDClass            `yaml:"xid_default,omitempty" enum:"damage,reset,wear,driver,application,info,unknown"`                                // class of an XID that the catalogue does not hold
+	XIDVerdicts map[XIDClass]string `yaml:"xid_verdicts,omitempty" keys:"damage,reset,wear,driver,application,info,unknown" enum:"pass,warn,unknown,fail"` // verdict of a finding by class
 
 	bytes []byte // the resolved form, set by the loader
 }
@@ -68,8 +68,8 @@ type Memory struct {
 type GPU struct {
 	Count   *Limit `yaml:"count,omitempty" unit:"count"`
 	Product *Limit `yaml:"product,omitempty" unit:"text"`
-	PCIID   *Limit `yaml:"pci_id,omitempty" unit:"text"` // vendor:device in lower-case hex, "10de:2330"
-	Form    string `yaml:"form,omitempty"`               // "sxm" or "pcie": which advice ladder applies
+	PCIID   *Limit `yaml:"pci_id,omitempty" unit:"text"`   // vendor:device in lower-case hex, "10de:2330"
+	Form    string `yaml:"form,omitempty" enum:"sxm,pcie"` // "sxm" or "pcie": which advice ladder applies
 
 	Memory    *Limit `yaml:"memory,omitempty" unit:"MiB"` // FB total of nvidia-smi
 	BAR1      *Limit `yaml:"bar1,omitempty" unit:"MiB"`
@@ -188,5 +188,5 @@ type BIOSSet struct {
 
 // CheckNote says where a check does not fit this model. The reason is printed.
 type CheckNote struct {
-	NotApplicable string `yaml:"not_applicable,omitempty"`
+	NotApplicable string `yaml:"not_applicable" required:"true"`
 }

@@ -54,17 +54,16 @@ const (
 
 // Spec is what was agreed to be proven.
 type Spec struct {
-	Schema           string           `yaml:"schema"`
-	Name             string           `yaml:"name"`
+	Schema           string           `yaml:"schema" required:"true"`
+	Name             string           `yaml:"name" required:"true"`
 	Title            string           `yaml:"title,omitempty"`
 	Extends          []string         `yaml:"extends,omitempty"`
-	Lineage          []string         `yaml:"lineage,omitempty"` // of a resolved spec
-	Condition        Condition        `yaml:"condition,omitempty"`
-	OnFail           OnFail           `yaml:"on_fail,omitempty"`
+	Condition        Condition        `yaml:"condition,omitempty" enum:"new,refurbished,in-service"`
+	OnFail           OnFail           `yaml:"on_fail,omitempty" enum:"stop-machine,drop-part-and-continue,continue"`
 	Soak             Soak             `yaml:"soak,omitempty"`
-	ClockAfterRepair map[string]Clock `yaml:"clock_after_repair,omitempty"` // by class of part, as the advice ladders; "default" for the others
-	Default          Scope            `yaml:"default,omitempty"`            // of checks that Checks does not name
-	Checks           map[string]Scope `yaml:"checks,omitempty"`             // by check, or check/quantity, which goes before
+	ClockAfterRepair map[string]Clock `yaml:"clock_after_repair,omitempty" enum:"restart,part,continue"`           // by class of part, as the advice ladders; "default" for the others
+	Default          Scope            `yaml:"default,omitempty" enum:"required,recorded,out_of_scope"`             // of checks that Checks does not name
+	Checks           map[string]Scope `yaml:"checks,omitempty" keys:"check" enum:"required,recorded,out_of_scope"` // by check, or check/quantity, which goes before
 
 	bytes []byte
 }
@@ -72,7 +71,7 @@ type Spec struct {
 // Soak is how long a machine is kept under load.
 type Soak struct {
 	Hours    float64  `yaml:"hours,omitempty"`
-	Mode     SoakMode `yaml:"mode,omitempty"`
+	Mode     SoakMode `yaml:"mode,omitempty" enum:"uninterrupted,accumulated"`
 	Restarts int      `yaml:"restarts,omitempty"` // allowed without starting again
 	Pauses   int      `yaml:"pauses,omitempty"`   // allowed without starting again
 }
