@@ -1,0 +1,135 @@
+package burnin
+
+import (
+	"slices"
+	"strings"
+)
+
+// Classes of PCI devices, as the first four hex digits of the class code.
+const (
+	pciVGA     = "0300"
+	pciGPU     = "0302" // 3D controller
+	pciNVMe    = "0108"
+	pciNIC     = "0200"
+	pciFabric  = "0207" // InfiniBand
+	pciBridge  = "0604"
+	vendorNV   = "10de"
+	deadWidth  = 63  // all ones in the six width bits of a link status register
+	deadWidth8 = 255 // the same, read by a tool that takes a whole byte
+)
+
+// PCILink is the state of a link. Speed is in GT/s; zero is not known.
+type PCILink struct {
+	Speed float64
+	Width int
+}
+
+// PCIDevice is one PCI device, as lspci or sysfs shows it.
+type PCIDevice struct {
+	Address string // 0000:19:00.0
+	Class   string // "0302"; "" when the words of lspci are not known to us
+	Vendor  string // "10de"; "" when not shown
+	Device  string // "2330"; "" when not shown
+	Name    string // words of lspci; "" from sysfs
+	Parent  string // address of the bridge above, "" = at the root complex, or not shown
+	Link    PCILink
+	Max     PCILink // what the device says that it could do; for print only
+	Dead    string  // why the device does not answer ("rev ff"), "" = it answers
+	Driver  string
+	NUMA    Opt[int]
+	Slot    string                       // number of the physical slot, where the machine tells it
+	Virtual bool                         // virtual function of a network adapter
+	Errors  map[string]map[string]uint64 // AER: "correctable", "nonfatal", "fatal" → name → count; nil: the kernel keeps none
+	NetDevs []PCINetDev
+	Drives  []PCIDrive
+	Moved   Opt[uint64] // bytes moved by its drives and ports since boot
+}
+
+// PCINetDev is a network port of a device.
+type PCINetDev struct {
+	Name, MAC string
+}
+
+// PCIDrive is an NVMe controller of a device. Bytes is zero when not shown.
+type PCIDrive struct {
+	Name, Model, Serial, State string
+	Bytes                      uint64 // size of its namespaces
+}
+
+// ID returns vendor and device as profiles name them, "10de:2330", or "".
+func (d *PCIDevice) ID() string {
+	if d.Vendor == "" || d.Device == "" {
+		return ""
+	}
+	return d.Vendor + ":" + d.Device
+}
+
+// Is reports whether the device has one of the classes.
+func (d *PCIDevice) Is(classes ...string) bool { return slices.Contains(classes, d.Class) }
+
+// PCITree is what one tool showed of the PCI bus.
+type PCITree struct {
+	Devices  []PCIDevice
+	Complete bool // the list is whole: a device that is not in it was not there
+	Links    bool // the tool showed link states at all: lspci without -vv, or without root, does not
+}
+
+// At returns the device at a normalised address, or nil.
+func (t *PCITree) At(address string) *PCIDevice {
+	for i := range t.Devices {
+		if t.Devices[i].Address == address {
+			return &t.Devices[i]
+		}
+	}
+	return nil
+}
+
+// Of returns the devices of some classes, in order of address, without virtual
+// functions.
+func (t *PCITree) Of(classes ...string) []*PCIDevice {
+	var out []*PCIDevice
+	for i := range t.Devices {
+		if d := &t.Devices[i]; d.Is(classes...) && !d.Virtual {
+			out = append(out, d)
+		}
+	}
+	slices.SortFunc(out, func(a, b *PCIDevice) int { return strings.Compare(a.Address, b.Address) })
+	return out
+}
+
+// NVIDIA returns the GPUs of NVIDIA; the graphics chip of a BMC has the same class
+// and another vendor, an NVSwitch the vendor and another class.
+func (t *PCITree) NVIDIA() []*PCIDevice {
+	return slices.DeleteFunc(t.Of(pciGPU, pciVGA), func(d *PCIDevice) bool { return d.Vendor != vendorNV })
+}
+
+// Above returns the bridges between a device and the root complex, nearest first.
+func (t *PCITree) Above(address string) []*PCIDevice {
+	var path []*PCIDevice
+	for d := t.At(address); d != nil && d.Parent != "" && len(path) < len(t.Devices); {
+		d = t.At(d.Parent)
+		if d != nil {
+			path = append(path, d)
+		}
+	}
+	return path
+}
+
+// Uplinks returns the links between the switches above a device: the bridge
+// nearest to the device is the other end of its own link and does not count.
+func (t *PCITree) Uplinks(address string) []*PCIDevice {
+	path := t.Above(address)
+	if len(path) < 2 {
+		return nil
+	}
+	return path[1:]
+}
+
+// pciSpeed reads "32GT/s", "32.0 GT/s PCIe" or "16 GT/s"; zero when unknown.
+func pciSpeed(text string) float64 {
+	text = strings.TrimSpace(text)
+	if i := strings.Index(text, "GT/s"); i > 0 {
+		return leadingNumber(text[:i])
+	}
+	return 0
+}
