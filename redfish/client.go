@@ -1,7 +1,119 @@
 package redfish
 
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+)
+
 // Client is an open session with one BMC. It is safe for concurrent use; what
-// changes the BMC goes alone.
+// changes the BMC goes alone. Close it always.
 type Client struct {
-	cfg Config
+	cfg    Config
+	trust  *trust
+	record *recorder
+	t      *transport
+
+	root       rootDoc
+	system     link  // the one host system
+	baseboards links // accelerator baseboards beside it, never acted on
+	vendor     string
+	behaviour  behaviour
+	registries registryCache
+
+	closing sync.Once
+	closed  error
+}
+
+// Open logs in once, finds out whose BMC it is and chooses exactly one host
+// system. After an error there is nothing to close. Errors wrap ErrUnreachable,
+// ErrPinMismatch, ErrAuth, ErrPasswordChange, ErrSessionLimit or
+// ErrAmbiguousSystem.
+func Open(ctx context.Context, cfg Config) (*Client, error) {
+	cfg = cfg.withDefaults()
+	c := &Client{cfg: cfg, trust: &trust{cfg: cfg.TLS, addr: cfg.Addr}, record: newRecorder(cfg.Password)}
+	var err error
+	if c.t, err = newTransport(cfg, c.trust, c.record); err != nil {
+		return nil, err
+	}
+	if err := c.open(ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+func (c *Client) open(ctx context.Context) error {
+	const root = "/redfish/v1/"
+	// The service root is open to all; a BMC that asks for a login even there
+	// is asked again after it.
+	_, err := c.get(ctx, root, &c.root)
+	closed := statusOf(err) == http.StatusUnauthorized || statusOf(err) == http.StatusForbidden ||
+		errors.Is(err, ErrAuth)
+	if err != nil && !closed {
+		return err
+	}
+	sessions := c.root.Links.value.Sessions
+	if sessions == "" {
+		sessions = defaultSessions
+	}
+	c.t.session = &session{t: c.t, user: c.cfg.User, password: c.cfg.Password, collection: string(sessions)}
+	if err := c.t.session.open(ctx); err != nil {
+		return err
+	}
+	if closed {
+		if _, err := c.get(ctx, root, &c.root); err != nil {
+			return err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("BMC %s: %w", c.cfg.Addr, context.Cause(ctx))
+	}
+	system, err := c.chooseSystem(ctx)
+	if err != nil {
+		return err
+	}
+	c.vendor = c.detectVendor(ctx, system)
+	c.behaviour = behaviourOf(c.vendor)
+	return nil
+}
+
+// Close deletes the session, with a deadline of its own so that it also works
+// after ctx was cancelled. It is safe to call more than once.
+func (c *Client) Close() error {
+	c.closing.Do(func() {
+		if c.t.session != nil {
+			c.closed = c.t.session.close()
+		}
+		c.t.http.CloseIdleConnections()
+	})
+	return c.closed
+}
+
+// Vendor is "dell", "supermicro", "nvidia", "hpe", "lenovo", "ami", or "" where
+// nothing is known and the base behaviour serves.
+func (c *Client) Vendor() string { return c.vendor }
+
+// Fingerprint is the SHA-256 of the certificate that the BMC showed, in
+// lower-case hex.
+func (c *Client) Fingerprint() string { return c.trust.fingerprint() }
+
+// Insecure reports that the certificate was not checked; a report says so.
+func (c *Client) Insecure() bool { return c.cfg.TLS.Mode == Insecure }
+
+// System is the link of the host system that this client acts on.
+func (c *Client) System() string { return string(c.system) }
+
+// Recorded gives the bodies of everything read so far, keyed by URI, without
+// passwords, tokens and other secrets. A body that was no JSON is kept as
+// {"unparsed": text}.
+func (c *Client) Recorded() map[string]json.RawMessage { return c.record.all() }
+
+// host reads the host system.
+func (c *Client) host(ctx context.Context) (systemDoc, error) {
+	var doc systemDoc
+	_, err := c.get(ctx, c.system, &doc)
+	return doc, err
 }

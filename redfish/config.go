@@ -1,6 +1,7 @@
 package redfish
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
@@ -26,6 +27,9 @@ type Config struct {
 	Timeout time.Duration // of one request with its answer; 0 means 60 s
 	Readers int           // reads in flight at once; 0 means 4, falls to 1 when the BMC shows strain
 	Poll    time.Duration // between two looks at a power state or a job; 0 means 3 s
+
+	GracefulWait time.Duration // for an operating system to shut down; 0 means 3 min
+	PowerWait    time.Duration // for a forced power change to show; 0 means 2 min
 }
 
 // TLSMode chooses how the certificate of a BMC is trusted.
@@ -57,6 +61,9 @@ const (
 	defaultTimeout = 60 * time.Second
 	defaultReaders = 4
 	defaultPoll    = 3 * time.Second
+
+	defaultGracefulWait = 3 * time.Minute
+	defaultPowerWait    = 2 * time.Minute
 )
 
 func (c Config) withDefaults() Config {
@@ -69,15 +76,11 @@ func (c Config) withDefaults() Config {
 	if c.TLS.Mode == "" {
 		c.TLS.Mode = Pin
 	}
-	if c.Timeout <= 0 {
-		c.Timeout = defaultTimeout
-	}
-	if c.Readers <= 0 {
-		c.Readers = defaultReaders
-	}
-	if c.Poll <= 0 {
-		c.Poll = defaultPoll
-	}
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	c.Readers = cmp.Or(c.Readers, defaultReaders)
+	c.Poll = cmp.Or(c.Poll, defaultPoll)
+	c.GracefulWait = cmp.Or(c.GracefulWait, defaultGracefulWait)
+	c.PowerWait = cmp.Or(c.PowerWait, defaultPowerWait)
 	if c.Dial == nil {
 		c.Dial = (&net.Dialer{Timeout: 15 * time.Second}).DialContext
 	}

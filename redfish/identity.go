@@ -1,6 +1,12 @@
 package redfish
 
-import "strings"
+import (
+	"context"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+)
 
 // Identity is a set: a machine has many numbers, a sticker shows one of them,
 // and only like may be compared with like. Absent or junk members are "".
@@ -41,4 +47,126 @@ func (i Identity) Match(serial string) (member string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// Identity reads the numbers of the machine. What one of them could not be read
+// from is left out of the set.
+func (c *Client) Identity(ctx context.Context) (Identity, error) {
+	return c.identity(ctx, &gaps{})
+}
+
+func (c *Client) identity(ctx context.Context, unread *gaps) (Identity, error) {
+	host, err := c.host(ctx)
+	if err != nil {
+		return Identity{}, err
+	}
+	chassis := each[chassisDoc](ctx, c, host.Links.value.Chassis, unread)
+	id := Identity{
+		Vendor:       c.vendor,
+		Manufacturer: host.Manufacturer.clean(),
+		Model:        host.Model.clean(),
+		UUID:         cleanUUID(string(host.UUID)),
+		SystemSerial: host.SerialNumber.clean(),
+		SKU:          host.SKU.clean(),
+		AssetTag:     host.AssetTag.clean(),
+		BIOSVersion:  host.BIOS.clean(),
+	}
+	for _, ch := range chassis {
+		if ch != nil {
+			id.ChassisSerial = firstOf(id.ChassisSerial, ch.SerialNumber.clean())
+			id.AssetTag = firstOf(id.AssetTag, ch.AssetTag.clean())
+		}
+	}
+	for _, m := range each[managerDoc](ctx, c, host.Links.value.ManagedBy, unread) {
+		if m != nil {
+			id.BMCFirmware = firstOf(id.BMCFirmware, m.Firmware.clean())
+			id.BMCMAC = firstOf(id.BMCMAC, c.ownMAC(ctx, m.Ethernet, unread))
+		}
+	}
+	id.NICMACs = c.hostMACs(ctx, host.Ethernet, unread)
+	c.behaviour.identify(ctx, c, host, chassis, &id)
+	return id, ctx.Err()
+}
+
+// cleanUUID gives an SMBIOS UUID in lower case, or "" for one that firmware
+// makers leave in.
+func cleanUUID(s string) string {
+	s = strings.ToLower(strings.TrimSpace(s))
+	hex := strings.ReplaceAll(s, "-", "")
+	junk := len(hex) != 32 || strings.Trim(hex, "0123456789abcdef") != "" ||
+		strings.Trim(hex, "0") == "" || strings.Trim(hex, "f") == "" ||
+		s == "03000200-0400-0500-0006-000700080009" // AMI's default
+	if junk {
+		return ""
+	}
+	return s
+}
+
+// ownMAC finds the address of the BMC's own port: the one that is up and has the
+// address we came to, not the wire between BMC and host.
+func (c *Client) ownMAC(ctx context.Context, ports link, unread *gaps) string {
+	host, _, _ := net.SplitHostPort(c.cfg.Addr)
+	best, most := "", 0
+	docs, _ := collection[ethernetDoc](ctx, c, ports, unread)
+	for _, p := range docs {
+		if p == nil || universalMAC(p.mac()) == "" || p.Enabled.ok && !p.Enabled.value {
+			continue
+		}
+		score := 1
+		if p.Link == "LinkUp" {
+			score++
+		}
+		for _, a := range p.IPv4 {
+			switch ip, err := netip.ParseAddr(string(a.Address)); {
+			case string(a.Address) == host:
+				score += 8
+			case err == nil && !ip.IsLinkLocalUnicast() && !ip.IsUnspecified():
+				score += 2
+			}
+		}
+		if score > most {
+			best, most = universalMAC(p.mac()), score
+		}
+	}
+	return best
+}
+
+// hostMACs lists the host's network ports, without the virtual wire to the BMC,
+// whose address is locally administered.
+func (c *Client) hostMACs(ctx context.Context, ports link, unread *gaps) []string {
+	var macs []string
+	docs, _ := collection[ethernetDoc](ctx, c, ports, unread)
+	for _, p := range docs {
+		if p == nil {
+			continue
+		}
+		if mac := universalMAC(p.mac()); mac != "" && !slices.Contains(macs, mac) {
+			macs = append(macs, mac)
+		}
+	}
+	slices.Sort(macs)
+	return macs
+}
+
+func (e ethernetDoc) mac() string {
+	return firstOf(cleanMAC(string(e.Permanent)), cleanMAC(string(e.MAC)))
+}
+
+// cleanMAC gives an Ethernet address as aa:bb:cc:dd:ee:ff, or "".
+func cleanMAC(s string) string {
+	hw, err := net.ParseMAC(strings.TrimSpace(s))
+	if err != nil || len(hw) != 6 || hw.String() == "00:00:00:00:00:00" || hw.String() == "ff:ff:ff:ff:ff:ff" {
+		return ""
+	}
+	return hw.String()
+}
+
+// universalMAC drops locally administered addresses: they are made up anew by
+// software and identify nothing.
+func universalMAC(mac string) string {
+	hw, err := net.ParseMAC(mac)
+	if err != nil || hw[0]&2 != 0 {
+		return ""
+	}
+	return mac
 }

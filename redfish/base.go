@@ -1,0 +1,96 @@
+package redfish
+
+import (
+	"context"
+	"strings"
+)
+
+// base is what the standard says, and what unknown BMCs get.
+type base struct{}
+
+func (base) identify(context.Context, *Client, systemDoc, []*chassisDoc, *Identity) {}
+
+// gpus takes the GPUs among the host's processors and on the accelerator
+// baseboards beside it.
+func (base) gpus(ctx context.Context, c *Client, procs []*processorDoc, unread *gaps) []GPU {
+	all := procs
+	for _, board := range c.baseboards {
+		var doc systemDoc
+		// Off hosts answer 503 for their baseboard (DGX H100): then its GPUs
+		// are unread, not absent.
+		if _, err := c.get(ctx, board, &doc); err != nil {
+			unread.add(board, err)
+			continue
+		}
+		all = append(all, c.processors(ctx, doc.CPUs, unread)...)
+	}
+	var gpus []GPU
+	seen := map[string]bool{}
+	for _, p := range all {
+		if p.Type != "GPU" && p.Type != "Accelerator" || p.absent() {
+			continue
+		}
+		g := c.gpu(ctx, p, unread)
+		if g.Serial != "" && seen[g.Serial] {
+			continue
+		}
+		seen[g.Serial] = true
+		gpus = append(gpus, g)
+	}
+	return gpus
+}
+
+// gpu completes one with its slot, where it has no label, and its memory.
+func (c *Client) gpu(ctx context.Context, p *processorDoc, unread *gaps) GPU {
+	g := GPU{
+		Part:       p.part(p.uri),
+		Firmware:   p.Version.clean(),
+		UUID:       strings.ToLower(p.UUID.clean()),
+		ECCEnabled: p.Memory.value.ECC.pointer(),
+		MemoryMiB:  p.Memory.value.Total.positive(),
+	}
+	if g.Label == "" && p.Links.value.Device != "" {
+		for _, d := range each[deviceDoc](ctx, c, links{p.Links.value.Device}, unread) {
+			if d != nil {
+				g.Label = d.Slot.value.Location.value.PartLocation.value.ServiceLabel.clean()
+				g.Model = firstOf(g.Model, d.Model.clean(), d.Name.clean())
+			}
+		}
+	}
+	if g.MemoryMiB == nil {
+		var sum int64
+		for _, m := range each[memoryDoc](ctx, c, p.Links.value.Memory, unread) {
+			if m != nil && m.Capacity.positive() != nil {
+				sum += *m.Capacity.positive()
+			}
+		}
+		if sum > 0 {
+			g.MemoryMiB = &sum
+		}
+	}
+	return g
+}
+
+func (base) installed(link) bool { return true }
+
+func (base) postDone(systemDoc) (done, known bool) { return false, false }
+
+func (base) bootMode() bool { return false }
+
+// commit has nothing to do: values in a settings object wait for the reset.
+func (base) commit(_ context.Context, _ *Client, _ link, staged string) (string, error) {
+	return staged, nil
+}
+
+func (base) led() (lit, off string) { return "Lit", "Off" }
+
+func (base) intents() []intentRule { return nil }
+
+func firstOf(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}

@@ -1,0 +1,116 @@
+package redfish
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// dell is iDRAC. Fixture: PowerEdge R750, iDRAC9 6.00.30.
+type dell struct{ base }
+
+// identify knows that the number on the sticker, the service tag, stands in SKU,
+// while SerialNumber is the board's: CNIVC0014M0388 beside F54P1G3 on the R750.
+// The host's SMBIOS system serial is the service tag too.
+func (dell) identify(_ context.Context, _ *Client, host systemDoc, _ []*chassisDoc, id *Identity) {
+	id.ServiceTag = host.SKU.clean()
+	id.BoardSerial = firstOf(id.BoardSerial, id.SystemSerial)
+}
+
+var (
+	dellSlot   = regexp.MustCompile(`\.Slot\.(\d+)`)
+	dellDevice = regexp.MustCompile(`^(\d+)-(\d+)$`)
+)
+
+// gpus names a card by its slot and finds its address: the id "Video.Slot.2-1"
+// is slot 2, its PCIeDevice "23-0" is bus 23 (decimal) device 0.
+func (d dell) gpus(ctx context.Context, c *Client, procs []*processorDoc, unread *gaps) []GPU {
+	gpus := d.base.gpus(ctx, c, procs, unread)
+	device := map[string]link{}
+	for _, p := range procs {
+		device[string(p.uri)] = p.Links.value.Device
+	}
+	for i := range gpus {
+		g := &gpus[i]
+		if m := dellSlot.FindStringSubmatch(link(g.URI).id()); m != nil && g.Label == "" {
+			g.Label = "Slot " + m[1]
+		}
+		if m := dellDevice.FindStringSubmatch(device[g.URI].id()); m != nil {
+			bus, _ := strconv.Atoi(m[1])
+			dev, _ := strconv.Atoi(m[2])
+			g.PCIAddress = fmt.Sprintf("0000:%02x:%02x.0", bus, dev)
+		}
+	}
+	return gpus
+}
+
+// installed skips what iDRAC keeps beside the running firmware: each component
+// is listed as Installed-, Current- and Previous- or Available-.
+func (dell) installed(entry link) bool { return strings.HasPrefix(entry.id(), "Installed-") }
+
+// commit turns staged BIOS values into a job. Where the PATCH took an apply time
+// its answer names the job; a PATCH without one only stages, and is never
+// applied (iDRAC-Redfish-Scripting #84). "Already committed" means that the job
+// exists (quads #726).
+func (dell) commit(ctx context.Context, c *Client, settings link, staged string) (string, error) {
+	if staged != "" {
+		return staged, nil
+	}
+	var doc struct {
+		Oem oemDoc `json:"Oem"`
+	}
+	if _, err := c.get(ctx, settings, &doc); err != nil {
+		return "", fmt.Errorf("find the job queue: %w", err)
+	}
+	var queue struct {
+		Jobs link `json:"Jobs"`
+	}
+	oem(doc.Oem, "Dell", &queue)
+	if queue.Jobs == "" {
+		return "", fmt.Errorf("BMC %s: BIOS values are staged, but %s names no job queue: create the BIOS job in iDRAC", c.cfg.Addr, settings)
+	}
+	a, err := c.t.act(ctx, call{method: http.MethodPost, uri: string(queue.Jobs),
+		body: map[string]string{"TargetSettingsURI": string(settings)}})
+	if err == nil {
+		return location(a), nil
+	}
+	if job, found := c.dellScheduled(ctx, queue.Jobs); found {
+		return job, nil
+	}
+	return "", fmt.Errorf("create the BIOS job: %w", err)
+}
+
+// dellScheduled finds the BIOS job that waits for a reset.
+func (c *Client) dellScheduled(ctx context.Context, queue link) (string, bool) {
+	jobs, uris := collection[jobDoc](ctx, c, queue, &gaps{})
+	for i, j := range jobs {
+		if j != nil && j.Type == "BIOSConfiguration" && (j.State == "Scheduled" || j.State == "New" || j.State == "Scheduling") {
+			return string(uris[i]), true
+		}
+	}
+	return "", false
+}
+
+// led: the status LED of an R750 that nobody looks for reads "Lit", and blinks
+// as the locator.
+func (dell) led() (lit, off string) { return "Blinking", "Lit" }
+
+// intents: attribute names and values of the R750's registry 1.0.3.
+func (dell) intents() []intentRule {
+	return []intentRule{
+		{intent: "smt", value: "on", attribute: "LogicalProc", set: "Enabled"},
+		{intent: "smt", value: "off", attribute: "LogicalProc", set: "Disabled"},
+		{intent: "numa-per-socket", value: "1", attribute: "SubNumaCluster", set: "Disabled"},
+		{intent: "numa-per-socket", value: "2", attribute: "SubNumaCluster", set: "2-Way"},
+		{intent: "above-4g", value: "on", attribute: "MmioAbove4Gb", set: "Enabled"},
+		{intent: "above-4g", value: "off", attribute: "MmioAbove4Gb", set: "Disabled"},
+		{intent: "sriov", value: "on", attribute: "SriovGlobalEnable", set: "Enabled"},
+		{intent: "sriov", value: "off", attribute: "SriovGlobalEnable", set: "Disabled"},
+		{intent: "aspm", value: "off", attribute: "PcieAspmL1", set: "Disabled"},
+		{intent: "boot-mode", value: "uefi", attribute: "BootMode", set: "Uefi"},
+		{intent: "performance", value: "max", attribute: "SysProfile", set: "PerfOptimized"},
+	}
+}

@@ -1,0 +1,32 @@
+package redfish
+
+// hpe is iLO. Fixture: ProLiant DL385 Gen10 Plus v2, iLO5 2.72.
+type hpe struct{ base }
+
+// postDone reads PostState, which iLO5 has instead of BootProgress.
+func (hpe) postDone(host systemDoc) (done, known bool) {
+	var ext struct {
+		State text `json:"PostState"`
+	}
+	oem(host.Oem, "Hpe", &ext)
+	switch ext.State {
+	case "", "Unknown":
+		return false, false
+	case "FinishedPost":
+		return true, true
+	}
+	return false, true
+}
+
+// intents: attributes of BIOS A42 v2.60, whose registry was not captured.
+func (hpe) intents() []intentRule {
+	return []intentRule{
+		{intent: "smt", value: "on", attribute: "ProcSMT", set: "Enabled"},
+		{intent: "smt", value: "off", attribute: "ProcSMT", set: "Disabled"},
+		{intent: "sriov", value: "on", attribute: "Sriov", set: "Enabled"},
+		{intent: "sriov", value: "off", attribute: "Sriov", set: "Disabled"},
+		{intent: "acs", value: "on", attribute: "AccessControlService", set: "Enabled"},
+		{intent: "acs", value: "off", attribute: "AccessControlService", set: "Disabled"},
+		{intent: "boot-mode", value: "uefi", attribute: "BootMode", set: "Uefi"},
+	}
+}

@@ -1,0 +1,79 @@
+package redfish
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// patch changes a resource with the ETag it was read with. BMCs disagree about
+// If-Match: AMI demands it (428), some refuse it (412), and a weak or gzipped tag
+// is taken by few. Every answer that leads on here is a refusal before any
+// effect.
+func (c *Client) patch(ctx context.Context, uri link, etag string, body any) error {
+	_, err := c.patchAnswer(ctx, uri, etag, body)
+	return err
+}
+
+func (c *Client) patchAnswer(ctx context.Context, uri link, etag string, body any) (*answer, error) {
+	tag := strongTag(etag)
+	a, err := c.t.act(ctx, call{method: http.MethodPatch, uri: string(uri), body: body, ifMatch: tag})
+	switch statusOf(err) {
+	case http.StatusPreconditionFailed, http.StatusPreconditionRequired:
+	default:
+		return a, refusedSilently(a, err, uri)
+	}
+	// The tag was old or missing: read it again, then try without.
+	var doc struct {
+		ETag text `json:"@odata.etag"`
+	}
+	fresh, readErr := c.get(ctx, uri, &doc)
+	if readErr != nil {
+		return a, err
+	}
+	tags := []string{strongTag(firstOf(fresh.header.Get("ETag"), string(doc.ETag))), "*", ""}
+	for _, next := range tags {
+		if next == tag {
+			continue
+		}
+		a, err = c.t.act(ctx, call{method: http.MethodPatch, uri: string(uri), body: body, ifMatch: next})
+		if s := statusOf(err); s != http.StatusPreconditionFailed && s != http.StatusPreconditionRequired {
+			break
+		}
+	}
+	return a, refusedSilently(a, err, uri)
+}
+
+// strongTag drops what transfer added to a tag: W/ before it, -gzip at its end.
+func strongTag(etag string) string {
+	etag = strings.TrimPrefix(etag, "W/")
+	return strings.Replace(etag, `-gzip"`, `"`, 1)
+}
+
+// refusedSilently finds a refusal inside a success.
+func refusedSilently(a *answer, err error, uri link) error {
+	if err != nil {
+		return err
+	}
+	for _, m := range messages(a.body) {
+		e := &StatusError{Method: http.MethodPatch, URI: string(uri), Status: a.status,
+			MessageIDs: []string{string(m.ID)}, Messages: []string{string(m.Message)}}
+		if e.has("PropertyNotWritable", "PropertyUnknown", "PropertyValueNotInList", "PropertyValueTypeError", "PropertyValueFormatError") {
+			return fmt.Errorf("answered %d, but: %w", a.status, e)
+		}
+	}
+	return nil
+}
+
+// object decodes a body into a plain map with exact numbers.
+func object(body []byte) map[string]any {
+	dec := json.NewDecoder(strings.NewReader(string(body)))
+	dec.UseNumber()
+	var out map[string]any
+	if dec.Decode(&out) != nil {
+		return nil
+	}
+	return out
+}

@@ -1,0 +1,208 @@
+package redfish
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	defaultSessions = "/redfish/v1/SessionService/Sessions"
+	loginTimeout    = 20 * time.Second
+	closeTimeout    = 10 * time.Second
+)
+
+// session is the one login at a BMC. A refused password is never tried again:
+// BMCs lock an account after as few as three.
+type session struct {
+	t              *transport
+	user, password string
+	collection     string // where to POST
+
+	mu      sync.Mutex // guards what follows
+	token   string
+	uri     string // of the session, to delete it
+	basic   bool   // no session to be had: credentials with each request
+	refused error  // sticky
+	renewed int
+
+	login sync.Mutex // one login at a time
+}
+
+// sign puts the session on a request. Credentials go out with Basic only after
+// the BMC had no session for us.
+func (s *session) sign(req *http.Request) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.token != "":
+		req.Header.Set("X-Auth-Token", s.token)
+	case s.basic:
+		req.SetBasicAuth(s.user, s.password)
+	}
+}
+
+func (s *session) current() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.token
+}
+
+// open logs in. It outlives a cancelled ctx until the answer is here: a session
+// whose answer was thrown away could not be closed.
+func (s *session) open(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	lctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loginTimeout)
+	defer cancel()
+	c := call{method: http.MethodPost, uri: s.collection, body: map[string]string{"UserName": s.user, "Password": s.password}}
+	a, err := s.t.once(lctx, c)
+	if err != nil {
+		return err
+	}
+	failure := s.t.failure(c, a)
+	switch {
+	case failure == nil:
+		return s.accept(a)
+	case a.status == http.StatusUnauthorized:
+		return s.refuse()
+	case sessionLimit(a.status, failure), a.status == http.StatusNotFound, a.status == http.StatusMethodNotAllowed:
+		s.t.log.WarnContext(ctx, "BMC gives no session, credentials go with each request", "bmc", s.t.addr, "status", a.status)
+		return s.openBasic(lctx, failure)
+	}
+	return fmt.Errorf("login: %w", failure)
+}
+
+// sessionLimit recognises "no more sessions", which has many shapes.
+func sessionLimit(status int, failure error) bool {
+	// iDRAC 8 and 9 answer RAC0218 "maximum number of sessions" with 503 or 400.
+	return status == http.StatusServiceUnavailable ||
+		saidMessage(failure, "SessionLimitExceeded", "CreateLimitReachedForResource", "RAC0218")
+}
+
+func (s *session) accept(a *answer) error {
+	token := a.header.Get("X-Auth-Token")
+	uri := location(a)
+	if token == "" {
+		return fmt.Errorf("BMC %s: login answered %d without a token: not a Redfish session service", s.t.addr, a.status)
+	}
+	s.t.record.hide(token)
+	s.mu.Lock()
+	s.token, s.uri, s.basic = token, uri, false
+	s.mu.Unlock()
+	for _, m := range messages(a.body) {
+		if (&StatusError{MessageIDs: []string{string(m.ID)}}).has("PasswordChangeRequired") {
+			return fmt.Errorf("BMC %s: %w: set it once, then update the password reference", s.t.addr, ErrPasswordChange)
+		}
+	}
+	return nil
+}
+
+func (s *session) refuse() error {
+	err := fmt.Errorf("BMC %s: %w for user %q (one try, I stop here: BMCs lock after few). Check 0/O and 1/I on the tag", s.t.addr, ErrAuth, s.user)
+	s.mu.Lock()
+	s.refused = err
+	s.mu.Unlock()
+	return err
+}
+
+// openBasic tries Basic authentication on a resource that needs a login.
+func (s *session) openBasic(ctx context.Context, why error) error {
+	s.mu.Lock()
+	s.basic = true
+	s.mu.Unlock()
+	a, err := s.t.once(ctx, call{method: http.MethodGet, uri: s.collection})
+	if err == nil {
+		err = s.t.failure(call{method: http.MethodGet, uri: s.collection}, a)
+	}
+	if err == nil {
+		return nil
+	}
+	s.mu.Lock()
+	s.basic = false
+	s.mu.Unlock()
+	if errors.Is(err, ErrPasswordChange) {
+		return err
+	}
+	return fmt.Errorf("BMC %s: %w, and it takes no Basic login either (%w): close old sessions in its web page, or wait for their timeout",
+		s.t.addr, ErrSessionLimit, why)
+}
+
+// renew logs in again after a 401, unless another request already has, or the
+// BMC refused the password.
+func (s *session) renew(ctx context.Context, used string) error {
+	if s == nil {
+		return fmt.Errorf("%w before any login", ErrAuth)
+	}
+	s.login.Lock()
+	defer s.login.Unlock()
+	s.mu.Lock()
+	token, basic, refused, renewed := s.token, s.basic, s.refused, s.renewed
+	s.mu.Unlock()
+	switch {
+	case refused != nil:
+		return refused
+	case token != used:
+		return nil // renewed meanwhile
+	case basic || token == "":
+		return s.refuse()
+	case renewed >= 20:
+		return fmt.Errorf("BMC %s forgets its session again and again (%d logins): restart the BMC: %w", s.t.addr, renewed, ErrSessionLimit)
+	}
+	s.mu.Lock()
+	s.token, s.uri = "", ""
+	s.renewed++
+	s.mu.Unlock()
+	return s.open(ctx)
+}
+
+// close deletes the session. It has its own deadline, because it matters most
+// after a cancellation.
+func (s *session) close() error {
+	s.login.Lock()
+	defer s.login.Unlock()
+	s.mu.Lock()
+	uri := s.uri
+	s.mu.Unlock()
+	if uri == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	c := call{method: http.MethodDelete, uri: uri}
+	a, err := s.t.once(ctx, c)
+	s.mu.Lock()
+	s.token, s.uri = "", ""
+	s.mu.Unlock()
+	if err == nil {
+		err = s.t.failure(c, a)
+	}
+	if status := statusOf(err); status == http.StatusUnauthorized || status == http.StatusNotFound {
+		return nil // expired by itself
+	}
+	if err != nil {
+		return fmt.Errorf("close the session at BMC %s: %w", s.t.addr, err)
+	}
+	return nil
+}
+
+// location finds where an answer points: in the header, or as the body's own id.
+// Some BMCs send a relative path, some an absolute URL, some only the last part.
+func location(a *answer) string {
+	if l := a.header.Get("Location"); l != "" {
+		return l
+	}
+	var body struct {
+		ID link `json:"@odata.id"`
+	}
+	_ = json.Unmarshal(a.body, &body)
+	return string(body.ID)
+}

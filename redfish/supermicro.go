@@ -1,0 +1,81 @@
+package redfish
+
+import (
+	"context"
+	"fmt"
+)
+
+// supermicro is X11 to X14 and H12 to H14. Fixture: SYS-821GE-TNHR, BMC
+// 11.01.01, BIOS 1.4.
+type supermicro struct{ base }
+
+// identify finds the board's serial in the chassis' Oem part.
+func (supermicro) identify(_ context.Context, _ *Client, _ systemDoc, chassis []*chassisDoc, id *Identity) {
+	for _, ch := range chassis {
+		if ch == nil {
+			continue
+		}
+		var ext struct {
+			Board text `json:"BoardSerialNumber"`
+		}
+		oem(ch.Oem, "Supermicro", &ext)
+		id.BoardSerial = firstOf(id.BoardSerial, ext.Board.clean())
+	}
+}
+
+// gpus reads the PCIe devices of the chassis: the processors of a SYS-821GE are
+// its two CPUs, and the eight modules of its HGX board are devices GPU1 to GPU8,
+// numbered by Oem.Supermicro.GPUSlot.
+func (s supermicro) gpus(ctx context.Context, c *Client, procs []*processorDoc, unread *gaps) []GPU {
+	gpus := s.base.gpus(ctx, c, procs, unread)
+	known := map[string]bool{}
+	for _, g := range gpus {
+		known[g.Serial] = true
+	}
+	for _, ch := range c.chassis(ctx, unread) {
+		if ch == nil || ch.Devices == "" {
+			continue
+		}
+		devices, uris := collection[deviceDoc](ctx, c, ch.Devices, unread)
+		for i, d := range devices {
+			if d == nil || d.absent() {
+				continue
+			}
+			var ext struct {
+				Slot number `json:"GPUSlot"`
+			}
+			oem(d.Oem, "Supermicro", &ext)
+			slot := ext.Slot.whole()
+			if slot == nil || known[d.SerialNumber.clean()] && d.SerialNumber.clean() != "" {
+				continue
+			}
+			g := GPU{Part: d.part(uris[i]), Firmware: d.Firmware.clean()}
+			g.Label = fmt.Sprintf("GPU%d", *slot)
+			gpus = append(gpus, g)
+		}
+	}
+	return gpus
+}
+
+// bootMode: without the mode Supermicro falls back to Legacy (Redfishtool #106).
+func (supermicro) bootMode() bool { return true }
+
+// intents: names of the SYS-821GE's registry, whose suffix differs from board to
+// board; the rule gives the part before it. "PCIe ACSCTL" is left out: its help
+// text speaks of overwriting the register, not of which way.
+func (supermicro) intents() []intentRule {
+	return []intentRule{
+		{intent: "smt", value: "on", attribute: "Hyper_Threading_ALL_", set: "Enable"},
+		{intent: "smt", value: "off", attribute: "Hyper_Threading_ALL_", set: "Disable"},
+		{intent: "numa-per-socket", value: "1", attribute: "SNC", set: "Disable"},
+		{intent: "numa-per-socket", value: "2", attribute: "SNC", set: "Enable SNC2 (2-clusters)"},
+		{intent: "numa-per-socket", value: "4", attribute: "SNC", set: "Enable SNC4 (4-clusters)"},
+		{intent: "iommu", value: "on", attribute: "IntelVTforDirectedI_O_VT_d_", set: "Enable"},
+		{intent: "iommu", value: "off", attribute: "IntelVTforDirectedI_O_VT_d_", set: "Disable"},
+		{intent: "above-4g", value: "on", attribute: "Above4GDecoding", set: "Enabled"},
+		{intent: "above-4g", value: "off", attribute: "Above4GDecoding", set: "Disabled"},
+		{intent: "sriov", value: "on", attribute: "SR_IOVSupport", set: "Enabled"},
+		{intent: "sriov", value: "off", attribute: "SR_IOVSupport", set: "Disabled"},
+		{intent: "aspm", value: "off", attribute: "PCIeASPMSupport_Global_", set: "Disable"},
+	}
+}

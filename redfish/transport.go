@@ -1,0 +1,291 @@
+package redfish
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxBody bounds one answer. The largest seen is a BIOS registry of 2 MB.
+const maxBody = 32 << 20
+
+// transport carries requests to one BMC. It is our own over net/http: each
+// request has its deadline and its context, a certificate pin is checked inside
+// the handshake, and a 202 keeps its Location.
+type transport struct {
+	addr    string
+	http    *http.Client
+	timeout time.Duration
+	gate    *gate
+	record  *recorder
+	log     *slog.Logger
+	session *session
+}
+
+// call is one request.
+type call struct {
+	method, uri string
+	body        any // marshalled to JSON; nil for none
+	ifMatch     string
+}
+
+// answer is what came back, whatever its status.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func newTransport(cfg Config, tr *trust, rec *recorder) (*transport, error) {
+	conf, err := tr.tlsConfig()
+	if err != nil {
+		return nil, err
+	}
+	round := &http.Transport{
+		// No Proxy: variables of the environment never apply to a BMC.
+		DialContext:         cfg.Dial,
+		TLSClientConfig:     conf,
+		TLSHandshakeTimeout: 20 * time.Second,
+		MaxConnsPerHost:     cfg.Readers,
+		MaxIdleConnsPerHost: cfg.Readers,
+		// BMCs drop idle connections without telling.
+		IdleConnTimeout: 10 * time.Second,
+	}
+	client := &http.Client{Transport: round, CheckRedirect: sameHostGet}
+	return &transport{
+		addr: cfg.Addr, http: client, timeout: cfg.Timeout, gate: newGate(cfg.Readers), record: rec, log: cfg.Log,
+	}, nil
+}
+
+// sameHostGet follows a redirect only where neither a token nor an act can go
+// astray.
+func sameHostGet(req *http.Request, via []*http.Request) error {
+	first := via[0]
+	if len(via) > 3 || req.Method != http.MethodGet || first.Method != http.MethodGet ||
+		req.URL.Host != first.URL.Host || req.URL.Scheme != first.URL.Scheme {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+// requestURL turns a link into the URL to ask, exactly as it was served: some
+// BMCs tell upper from lower case and need their own percent escapes. Only the
+// path of an absolute link counts; requests go nowhere but to this BMC.
+func (t *transport) requestURL(uri string) (*url.URL, error) {
+	uri, _, _ = strings.Cut(uri, "#")
+	u, err := url.Parse(uri)
+	if err != nil || !strings.HasPrefix(u.Path, "/") {
+		return nil, fmt.Errorf("BMC %s: link %q is no path", t.addr, uri)
+	}
+	u.Scheme, u.Host, u.User = "https", t.addr, nil
+	return u, nil
+}
+
+// once sends a call and waits for the whole answer, within the deadline.
+func (t *transport) once(ctx context.Context, c call) (*answer, error) {
+	u, err := t.requestURL(c.uri)
+	if err != nil {
+		return nil, err
+	}
+	var payload io.Reader
+	if c.body != nil {
+		b, err := json.Marshal(c.body)
+		if err != nil {
+			return nil, fmt.Errorf("BMC %s: body of %s %s: %w", t.addr, c.method, c.uri, err)
+		}
+		payload = bytes.NewReader(b)
+	}
+	deadline, cancel := context.WithTimeout(ctx, t.timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(deadline, c.method, u.String(), payload)
+	if err != nil {
+		return nil, fmt.Errorf("BMC %s: %w", t.addr, err)
+	}
+	req.URL = u
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("OData-Version", "4.0")
+	if payload != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.ifMatch != "" {
+		req.Header.Set("If-Match", c.ifMatch)
+	}
+	t.session.sign(req)
+
+	start := time.Now()
+	resp, err := t.http.Do(req)
+	if err != nil {
+		return nil, t.broken(ctx, c, err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	if err != nil {
+		return nil, t.broken(ctx, c, err)
+	}
+	if len(body) > maxBody {
+		return nil, fmt.Errorf("BMC %s: %s answers with more than %d MiB", t.addr, c.uri, maxBody>>20)
+	}
+	t.gate.took(time.Since(start))
+	t.log.DebugContext(ctx, "redfish", "bmc", t.addr, "method", c.method, "uri", c.uri, "status", resp.StatusCode,
+		"took", time.Since(start).Round(time.Millisecond))
+	return &answer{status: resp.StatusCode, header: resp.Header, body: body}, nil
+}
+
+// broken words a failure below HTTP for a person.
+func (t *transport) broken(ctx context.Context, c call, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("BMC %s: %s %s: %w", t.addr, c.method, c.uri, context.Cause(ctx))
+	}
+	if errors.Is(err, ErrPinMismatch) {
+		return err
+	}
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		err = ue.Err
+	}
+	return &lostError{fmt.Errorf("%w: %s", ErrUnreachable, t.explain(err))}
+}
+
+func (t *transport) explain(err error) string {
+	text := t.record.literal(err.Error())
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("BMC %s silent for %s; if it is restarting, wait and ask again", t.addr, t.timeout)
+	case strings.Contains(text, "connection refused"):
+		return fmt.Sprintf("BMC %s refused the connection: switched off, or not this VLAN", t.addr)
+	case strings.Contains(text, "handshake failure"), strings.Contains(text, "protocol version"):
+		return fmt.Sprintf("BMC %s speaks only an outdated TLS (%s): update its firmware", t.addr, text)
+	case strings.Contains(text, "x509"), strings.Contains(text, "certificate"):
+		return fmt.Sprintf("BMC %s has a certificate that cannot be used (%s): install a good one, or pin it", t.addr, text)
+	case strings.Contains(text, "no such host"):
+		return fmt.Sprintf("BMC name %s is not known here: check the batch file and the DNS", t.addr)
+	}
+	return fmt.Sprintf("BMC %s: %s; check cable, VLAN and bastion", t.addr, text)
+}
+
+// lostError says that no answer came: an act may or may not have happened.
+type lostError struct{ error }
+
+func (e *lostError) Unwrap() error { return e.error }
+
+func isLost(err error) bool {
+	var l *lostError
+	return errors.As(err, &l)
+}
+
+// read asks for a resource. Asking again is harmless, so a lost connection and a
+// busy BMC are retried twice; both also mean that the BMC is under strain.
+func (t *transport) read(ctx context.Context, uri string) (*answer, error) {
+	const tries = 3
+	for try := 1; ; try++ {
+		release, err := t.gate.enter(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("BMC %s: GET %s: %w", t.addr, uri, err)
+		}
+		a, err := t.signed(ctx, call{method: http.MethodGet, uri: uri})
+		release()
+		again := isLost(err) || err == nil && (a.status == http.StatusServiceUnavailable || a.status == http.StatusTooManyRequests)
+		if !again {
+			if err == nil {
+				err = t.failure(call{method: http.MethodGet, uri: uri}, a)
+			}
+			return a, err
+		}
+		t.gate.strain()
+		if try == tries {
+			if err == nil {
+				err = t.failure(call{method: http.MethodGet, uri: uri}, a)
+			}
+			return a, err
+		}
+		if err := pause(ctx, retryAfter(a, time.Duration(try)*time.Second)); err != nil {
+			return nil, fmt.Errorf("BMC %s: GET %s: %w", t.addr, uri, err)
+		}
+	}
+}
+
+// act sends what changes the BMC: alone, over a fresh connection, and never
+// twice. An error for which isLost holds means that the effect is unknown.
+func (t *transport) act(ctx context.Context, c call) (*answer, error) {
+	release, err := t.gate.alone(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("BMC %s: %s %s: %w", t.addr, c.method, c.uri, err)
+	}
+	defer release()
+	t.http.CloseIdleConnections()
+	t.log.InfoContext(ctx, "redfish act", "bmc", t.addr, "method", c.method, "uri", c.uri)
+	a, err := t.signed(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return a, t.failure(c, a)
+}
+
+// signed sends a call with the session, and logs in again once where the BMC
+// forgot the session: the refused request had no effect.
+func (t *transport) signed(ctx context.Context, c call) (*answer, error) {
+	used := t.session.current()
+	a, err := t.once(ctx, c)
+	if err != nil || a.status != http.StatusUnauthorized {
+		return a, err
+	}
+	if err := t.session.renew(ctx, used); err != nil {
+		return nil, err
+	}
+	return t.once(ctx, c)
+}
+
+// failure turns an answer that is no success into an error.
+func (t *transport) failure(c call, a *answer) error {
+	if a.status >= 200 && a.status < 300 {
+		return nil
+	}
+	e := &StatusError{Method: c.method, URI: c.uri, Status: a.status}
+	for _, m := range messages(a.body) {
+		if m.ID != "" {
+			e.MessageIDs = append(e.MessageIDs, string(m.ID))
+		}
+		if m.Message != "" {
+			e.Messages = append(e.Messages, t.record.literal(string(m.Message)))
+		}
+	}
+	switch {
+	case e.has("PasswordChangeRequired"):
+		return fmt.Errorf("BMC %s: %w: set it once by hand or with the vendor's tool, then update the password reference (%w)", t.addr, ErrPasswordChange, e)
+	case a.status == http.StatusUnauthorized:
+		return fmt.Errorf("BMC %s: %w (%w)", t.addr, ErrAuth, e)
+	}
+	return fmt.Errorf("BMC %s: %w", t.addr, e)
+}
+
+func retryAfter(a *answer, fallback time.Duration) time.Duration {
+	if a == nil {
+		return fallback
+	}
+	seconds, err := strconv.Atoi(a.header.Get("Retry-After"))
+	if err != nil || seconds < 0 {
+		return fallback
+	}
+	return min(time.Duration(seconds)*time.Second, 15*time.Second)
+}
+
+// pause waits, or ends with the context.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,93 @@
+package redfish
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"sync"
+)
+
+// trust decides whether a certificate belongs to the BMC, and remembers what it
+// saw. It decides inside the handshake, so no credential goes to a stranger.
+type trust struct {
+	cfg  TLS
+	addr string
+
+	mu   sync.Mutex
+	seen string // SHA-256 of the leaf, lower-case hex
+}
+
+// tlsConfig gives the client's side of the handshake.
+func (t *trust) tlsConfig() (*tls.Config, error) {
+	conf := &tls.Config{
+		MinVersion:       tls.VersionTLS12,
+		VerifyConnection: t.verify,
+	}
+	switch t.cfg.Mode {
+	case Pin, Insecure:
+		// A BMC's certificate is self-signed as a rule: verify compares it
+		// with the pin instead of a chain.
+		conf.InsecureSkipVerify = true
+	case CA:
+		if t.cfg.CAFile == "" {
+			return conf, nil
+		}
+		pem, err := os.ReadFile(t.cfg.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("CA file for %s: %w", t.addr, err)
+		}
+		conf.RootCAs = x509.NewCertPool()
+		if !conf.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("CA file %s holds no PEM certificate", t.cfg.CAFile)
+		}
+	default:
+		return nil, fmt.Errorf("TLS mode %q for %s: use pin, ca or insecure", t.cfg.Mode, t.addr)
+	}
+	return conf, nil
+}
+
+func (t *trust) verify(state tls.ConnectionState) error {
+	if len(state.PeerCertificates) == 0 {
+		return fmt.Errorf("BMC %s sent no certificate", t.addr)
+	}
+	sum := sha256.Sum256(state.PeerCertificates[0].Raw)
+	got := hex.EncodeToString(sum[:])
+
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cfg.Mode == Pin {
+		if err := t.checkPin(got); err != nil {
+			return err
+		}
+	}
+	t.seen = got
+	return nil
+}
+
+func (t *trust) checkPin(got string) error {
+	want, ok := t.seen, t.seen != ""
+	if t.cfg.Pins != nil {
+		want, ok = t.cfg.Pins.Pin(t.addr)
+	}
+	switch {
+	case !ok && t.cfg.Pins != nil:
+		if err := t.cfg.Pins.SetPin(t.addr, got); err != nil {
+			return fmt.Errorf("keep the certificate pin of %s: %w", t.addr, err)
+		}
+	case ok && want != got:
+		return fmt.Errorf("%w: BMC %s shows %s…, pinned is %s…: either the board or its certificate was replaced, or this is another machine; nothing was sent. Check the sticker, then remove the pin",
+			ErrPinMismatch, t.addr, short(got), short(want))
+	}
+	return nil
+}
+
+func short(sum string) string { return sum[:min(len(sum), 16)] }
+
+func (t *trust) fingerprint() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.seen
+}
