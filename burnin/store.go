@@ -1,0 +1,201 @@
+package burnin
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"time"
+)
+
+// Names of the files of an attempt that stand beside the phase folders.
+const (
+	metaFile    = "evidence.json"
+	profileFile = "profile.yaml"
+	specFile    = "spec.yaml"
+	machineFile = "machine.json"
+)
+
+var (
+	probeName    = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
+	instanceName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:+-]{0,127}$`)
+	phaseName    = regexp.MustCompile(`^(bmc|before|load|after|boot-[0-9]{2,4})$`)
+)
+
+// Store is the folder of one attempt, <run>/<machine>/<attempt>/. Every file is
+// written under a temporary name, synced and renamed, and the .json of an
+// evidence comes last: what was interrupted is not there, never half there. Safe
+// for concurrent use by one process.
+type Store struct {
+	dir string
+	mu  sync.Mutex
+}
+
+// evidenceFile is the .json of an evidence. The samples have a hash of their own
+// beside those of the two streams, so that no stored byte is without one.
+type evidenceFile struct {
+	*Evidence
+	SHA256Samples string `json:"sha256_samples,omitempty"`
+}
+
+// OpenStore opens the folder of an attempt, and makes it (mode 0700) where it is
+// not there.
+func OpenStore(dir string) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("open evidence folder: %w", err)
+	}
+	return &Store{dir: dir}, nil
+}
+
+// Dir is the folder.
+func (s *Store) Dir() string { return s.dir }
+
+// Add seals e and writes it. An evidence of the same phase and name is replaced.
+func (s *Store) Add(e *Evidence) error {
+	if err := checkNames(e); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.Started = e.Started.UTC().Truncate(time.Millisecond)
+	e.Seal()
+	file := evidenceFile{Evidence: e}
+	base := filepath.Join(string(e.Phase), e.Name())
+	// The old .json goes first: until the new one is there, the folder says that
+	// this evidence does not exist, instead of joining old words to new output.
+	if err := s.remove(base + ".json"); err != nil {
+		return err
+	}
+	if err := errors.Join(s.write(base+".out", e.Out), s.write(base+".err", e.Err)); err != nil {
+		return err
+	}
+	if len(e.Samples) > 0 {
+		var b bytes.Buffer
+		if err := FormatSamples(&b, e.Samples); err != nil {
+			return err
+		}
+		if err := s.write(base+".samples", b.Bytes()); err != nil {
+			return err
+		}
+		file.SHA256Samples = sum(b.Bytes())
+	} else if err := s.remove(base + ".samples"); err != nil {
+		return err
+	}
+	return s.writeJSON(base+".json", file)
+}
+
+// Has reports whether the evidence of phase and name ("nvme-smart@nvme0") is
+// stored whole.
+func (s *Store) Has(phase Phase, name string) bool {
+	_, err := os.Stat(filepath.Join(s.dir, string(phase), name+".json"))
+	return err == nil
+}
+
+// SetMeta writes evidence.json.
+func (s *Store) SetMeta(m Meta) error {
+	m.Schema = EvidenceSchema
+	m.Started, m.Ended = m.Started.UTC().Truncate(time.Millisecond), m.Ended.UTC().Truncate(time.Millisecond)
+	return s.writeJSON(metaFile, m)
+}
+
+// Meta reads evidence.json; ok is false when the attempt is new.
+func (s *Store) Meta() (m Meta, ok bool, err error) {
+	b, err := os.ReadFile(filepath.Join(s.dir, metaFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return m, false, nil
+	}
+	if err != nil {
+		return m, false, fmt.Errorf("read evidence folder: %w", err)
+	}
+	m, err = parseMeta(b)
+	return m, err == nil, err
+}
+
+// SetMachine writes machine.json.
+func (s *Store) SetMachine(m Machine) error { return s.writeJSON(machineFile, m) }
+
+// SetProfile writes the resolved bytes that the record is to be judged with. An
+// empty slice leaves that file out, as a bare capture does.
+func (s *Store) SetProfile(profile, spec []byte) error {
+	for name, b := range map[string][]byte{profileFile: profile, specFile: spec} {
+		if len(b) == 0 {
+			continue
+		}
+		if err := s.write(name, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Record reads the folder back, with every hash checked.
+func (s *Store) Record() (*Record, error) { return LoadRecord(s.dir) }
+
+func (s *Store) writeJSON(name string, v any) error {
+	b, err := JSON(v)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return s.write(name, b)
+}
+
+// write puts a file into place atomically and durably.
+func (s *Store) write(name string, b []byte) (err error) {
+	path := filepath.Join(s.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("write evidence: %w", err)
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
+	if err != nil {
+		return fmt.Errorf("write evidence: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("write evidence %s: %w", path, err), os.Remove(tmp.Name()))
+		}
+	}()
+	_, err = tmp.Write(b)
+	if err := errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func (s *Store) remove(name string) error {
+	err := os.Remove(filepath.Join(s.dir, name))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("replace evidence: %w", err)
+	}
+	return nil
+}
+
+// syncDir makes a rename durable. Where folders cannot be synced (windows), the
+// file system orders it itself.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	_ = d.Sync()
+	return d.Close()
+}
+
+// checkNames keeps what came from a node, such as an instance name, from becoming
+// a path.
+func checkNames(e *Evidence) error {
+	switch {
+	case !phaseName.MatchString(string(e.Phase)):
+		return fmt.Errorf("evidence %q: no such phase", e.Ref())
+	case !probeName.MatchString(e.Probe):
+		return fmt.Errorf("evidence %q: not a probe name", e.Ref())
+	case e.Instance != "" && !instanceName.MatchString(e.Instance):
+		return fmt.Errorf("evidence %q: instance cannot be a file name", e.Ref())
+	}
+	return nil
+}
