@@ -39,6 +39,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if c.t, err = newTransport(cfg, c.trust, c.record); err != nil {
 		return nil, err
 	}
+	c.t.session = &session{t: c.t, user: cfg.User, password: cfg.Password, collection: defaultSessions}
 	if err := c.open(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -55,11 +56,9 @@ func (c *Client) open(ctx context.Context) error {
 	if err != nil && !closed {
 		return err
 	}
-	sessions := c.root.Links.value.Sessions
-	if sessions == "" {
-		sessions = defaultSessions
+	if sessions := c.root.Links.value.Sessions; sessions != "" {
+		c.t.session.collection = string(sessions)
 	}
-	c.t.session = &session{t: c.t, user: c.cfg.User, password: c.cfg.Password, collection: string(sessions)}
 	if err := c.t.session.open(ctx); err != nil {
 		return err
 	}
@@ -84,9 +83,7 @@ func (c *Client) open(ctx context.Context) error {
 // after ctx was cancelled. It is safe to call more than once.
 func (c *Client) Close() error {
 	c.closing.Do(func() {
-		if c.t.session != nil {
-			c.closed = c.t.session.close()
-		}
+		c.closed = c.t.session.close()
 		c.t.http.CloseIdleConnections()
 	})
 	return c.closed

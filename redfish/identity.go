@@ -154,7 +154,11 @@ func (e ethernetDoc) mac() string {
 
 // cleanMAC gives an Ethernet address as aa:bb:cc:dd:ee:ff, or "".
 func cleanMAC(s string) string {
-	hw, err := net.ParseMAC(strings.TrimSpace(s))
+	s = strings.TrimSpace(s)
+	if len(s) == 12 && !strings.ContainsAny(s, ":-.") { // Lenovo writes 00620B4C284F
+		s = s[:4] + "." + s[4:8] + "." + s[8:]
+	}
+	hw, err := net.ParseMAC(s)
 	if err != nil || len(hw) != 6 || hw.String() == "00:00:00:00:00:00" || hw.String() == "ff:ff:ff:ff:ff:ff" {
 		return ""
 	}

@@ -33,6 +33,7 @@ func (c *Client) Inventory(ctx context.Context) (Inventory, error) {
 		}
 	}
 	inv.Firmware = c.firmware(ctx, &unread)
+	inv.arrange()
 	slices.Sort(unread.list)
 	inv.Partial = slices.Compact(unread.list)
 	if err := ctx.Err(); err != nil {

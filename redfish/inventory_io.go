@@ -3,6 +3,7 @@ package redfish
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -77,19 +78,23 @@ func (c *Client) nics(ctx context.Context, uri link, unread *gaps) []NIC {
 			ports = d.OldPorts
 		}
 		nic.MACs = c.portMACs(ctx, ports, unread)
+		if len(nic.MACs) == 0 { // a DGX H100 and HPE's InfiniBand cards tell them only there
+			nic.MACs = c.portMACs(ctx, d.Functions, unread)
+		}
 		list = append(list, nic)
 	}
 	return list
 }
 
 func (c *Client) portMACs(ctx context.Context, ports link, unread *gaps) []string {
-	var macs []string
+	macs := []string{}
 	docs, _ := collection[portDoc](ctx, c, ports, unread)
 	for _, p := range docs {
 		if p == nil {
 			continue
 		}
-		for _, a := range append(p.Addresses, p.Ethernet.value.MACs...) {
+		eth := p.Ethernet.value
+		for _, a := range slices.Concat(p.Addresses, eth.MACs, words{string(eth.Permanent), string(eth.MAC)}) {
 			if mac := cleanMAC(a); mac != "" && !slices.Contains(macs, mac) {
 				macs = append(macs, mac)
 			}
@@ -129,7 +134,23 @@ func (c *Client) psus(ctx context.Context, ch *chassisDoc, unread *gaps) []PSU {
 			found = append(found, d.psu(d.ID))
 		}
 	}
+	numberAlike(found)
 	return found
+}
+
+// numberAlike tells supplies apart that share a name: iLO5 calls each of them
+// HpeServerPowerSupply and lists them in the order of their bays.
+func numberAlike(list []PSU) {
+	labels := map[string]bool{}
+	for _, p := range list {
+		labels[p.Label] = true
+	}
+	if len(labels) == len(list) {
+		return
+	}
+	for i := range list {
+		list[i].Label = fmt.Sprintf("PSU %d", i+1)
+	}
 }
 
 func (d psuDoc) psu(uri link) PSU {

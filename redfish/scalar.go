@@ -37,8 +37,8 @@ func (t *text) UnmarshalJSON(b []byte) error {
 func (t text) clean() string {
 	s := strings.TrimSpace(string(t))
 	switch strings.ToLower(s) {
-	case "n/a", "na", "none", "null", "unknown", "not specified", "not available", "default string",
-		"to be filled by o.e.m.", "empty", "no dimm", "0123456789", "123456789", "01234567890123456789ab",
+	case "n/a", "na", "none", "nil", "null", "unknown", "not specified", "not available", "default string",
+		"to be filled by o.e.m.", "free form asset tag", "empty", "no dimm", "0123456789", "123456789", "01234567890123456789ab",
 		"system serial number", "chassis serial number", "system product name":
 		return ""
 	}

@@ -29,6 +29,7 @@ type session struct {
 	basic   bool   // no session to be had: credentials with each request
 	refused error  // sticky
 	renewed int
+	tried   bool // a login was sent
 
 	login sync.Mutex // one login at a time
 }
@@ -36,9 +37,6 @@ type session struct {
 // sign puts the session on a request. Credentials go out with Basic only after
 // the BMC had no session for us.
 func (s *session) sign(req *http.Request) {
-	if s == nil {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -61,6 +59,9 @@ func (s *session) open(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	s.mu.Lock()
+	s.tried = true
+	s.mu.Unlock()
 	lctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loginTimeout)
 	defer cancel()
 	c := call{method: http.MethodPost, uri: s.collection, body: map[string]string{"UserName": s.user, "Password": s.password}}
@@ -139,15 +140,14 @@ func (s *session) openBasic(ctx context.Context, why error) error {
 // renew logs in again after a 401, unless another request already has, or the
 // BMC refused the password.
 func (s *session) renew(ctx context.Context, used string) error {
-	if s == nil {
-		return fmt.Errorf("%w before any login", ErrAuth)
-	}
 	s.login.Lock()
 	defer s.login.Unlock()
 	s.mu.Lock()
-	token, basic, refused, renewed := s.token, s.basic, s.refused, s.renewed
+	token, basic, refused, renewed, tried := s.token, s.basic, s.refused, s.renewed, s.tried
 	s.mu.Unlock()
 	switch {
+	case !tried:
+		return fmt.Errorf("BMC %s: %w: it asks for a login at its root already", s.t.addr, ErrAuth)
 	case refused != nil:
 		return refused
 	case token != used:

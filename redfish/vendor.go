@@ -78,7 +78,7 @@ var signals = []struct {
 // detectVendor weighs several signals, since each of them is wrong somewhere.
 func (c *Client) detectVendor(ctx context.Context, host systemDoc) string {
 	const (
-		built    = 4 // Manufacturer of the host system
+		built    = 6 // Manufacturer of the host system
 		claimed  = 2 // Vendor and Oem at the root: the firmware's author
 		extended = 1 // Oem of the system and manufacturer of the manager
 	)

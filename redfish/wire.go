@@ -221,16 +221,20 @@ type adapterDoc struct {
 	hardware
 	Ports       link `json:"Ports"`
 	OldPorts    link `json:"NetworkPorts"`
+	Functions   link `json:"NetworkDeviceFunctions"`
 	Controllers list[struct {
 		Firmware text               `json:"FirmwarePackageVersion"`
 		Location maybe[locationDoc] `json:"Location"`
 	}] `json:"Controllers"`
 }
 
+// portDoc is a Port, a NetworkPort or a NetworkDeviceFunction.
 type portDoc struct {
 	Addresses words `json:"AssociatedNetworkAddresses"`
 	Ethernet  maybe[struct {
-		MACs words `json:"AssociatedMACAddresses"`
+		MACs      words `json:"AssociatedMACAddresses"`
+		MAC       text  `json:"MACAddress"`
+		Permanent text  `json:"PermanentMACAddress"`
 	}] `json:"Ethernet"`
 }
 
