@@ -132,7 +132,7 @@ func (d *decoder) quantity(node ast.Node, f field) Quantity {
 		if q.Unit == Count {
 			d.problem(node, "%s has no unit: write %q", f.name, text+" "+f.unit)
 		} else {
-			d.problem(node, "%s is a %s, in %s; %q is a %s", f.name, want.Dimension(), f.unit, text, q.Unit.Dimension())
+			d.problem(node, "%s is given in %s: %q measures %s, not %s", f.name, f.unit, text, q.Unit.Dimension(), want.Dimension())
 		}
 	}
 	return q
