@@ -1,0 +1,81 @@
+package redfishtest
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"time"
+)
+
+// Options say what a BMC serves and how it behaves. The zero value of every
+// field but Tree is usable.
+type Options struct {
+	Tree           Tree             // what to serve; needs /redfish/v1 and one system
+	User, Password string           // the one account; "" means "admin" and "password"
+	Listen         string           // "" means "127.0.0.1:0"
+	Certificate    *tls.Certificate // nil: self-signed, made at start
+
+	SessionLimit int           // open sessions before a 503; 0 means 16
+	Latency      time.Duration // added to every answer
+	PowerDelay   time.Duration // from the accepted act to the changed power state
+	POSTDelay    time.Duration // from power or reset to the boot
+	TaskDelay    time.Duration // each of a job's moves: to Running, to Completed
+
+	Faults []string     // switched on from the start, as for [BMC.SetFault]
+	Hooks  Hooks        // the machine behind the BMC
+	Log    *slog.Logger // nil: no log. Never sees a password or a token.
+}
+
+// Hooks connect the machine behind the BMC. Each may be nil. They are called
+// one after the other, never at once, each with a context that ends when the
+// BMC closes or a later power act overtakes the one that called. A hook should
+// return soon: the machine's next power act waits for it.
+type Hooks struct {
+	// OnPower: the power went on (POST begins) or off (the node is gone now).
+	OnPower func(ctx context.Context, on bool)
+	// OnReset: a restart without loss of power; the node is gone now.
+	OnReset func(ctx context.Context)
+	// OnBoot: POST is over, BIOS values are applied, and the machine boots from
+	// what boot says. Called after each power-on and each reset.
+	OnBoot func(ctx context.Context, boot BootChoice)
+	// OnLocator: the identification light was switched.
+	OnLocator func(ctx context.Context, on bool)
+	// OnBIOS: staged attributes took effect, just before OnBoot.
+	OnBIOS func(ctx context.Context, applied map[string]any)
+}
+
+// BootChoice is where a machine boots from.
+type BootChoice struct {
+	System      string // URI of the ComputerSystem
+	Target      string // Redfish target ("Pxe", "UefiHttp", "Hdd"…); "None": its own boot order
+	Mode        string // "UEFI", "Legacy" or "" where the BMC does not say
+	HTTPBootURI string
+	Override    bool // the choice came from a boot override, not from the boot order
+}
+
+// Boot is the override as the BMC holds it.
+type Boot struct {
+	Target, Enabled, Mode, HTTPBootURI string
+}
+
+// State is what a test wants to know of the machine without asking over HTTP.
+type State struct {
+	System    string // URI of the ComputerSystem
+	Power     string // "On", "Off", "PoweringOn", "PoweringOff"
+	POST      bool   // between power or reset and boot
+	Boot      Boot
+	BIOS      map[string]any // current attributes; numbers are json.Number
+	Pending   map[string]any // staged attributes
+	Locator   bool
+	LastReset time.Time // zero until the first power-on or reset
+	Boots     int       // how often the machine went through POST to its boot
+}
+
+// Act is a change that took effect, or was made to lose its effect by a fault.
+type Act struct {
+	Time   time.Time
+	Name   string // see [BMC.Acts]
+	URI    string // what was addressed
+	Detail string // reset type, boot target, attribute names; never a secret
+	Lost   bool   // answered as done, without effect (faults lost-effect, patch-ignored…)
+}

@@ -1,0 +1,235 @@
+package redfishtest
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// reset is POST …/Actions/ComputerSystem.Reset.
+func (s *system) reset(req *request) reply {
+	kind := text(req.body, "ResetType")
+	switch {
+	case kind == "":
+		return failure(http.StatusBadRequest, baseRegistry+"ActionParameterMissing",
+			"ResetType is required.", "ComputerSystem.Reset", "ResetType")
+	case !slices.Contains(s.allowed, kind):
+		return failure(http.StatusBadRequest, baseRegistry+"ActionParameterValueNotInList",
+			"ResetType "+kind+" is not allowed.", kind, "ResetType", "ComputerSystem.Reset")
+	}
+	act, start := s.plan(kind)
+	if act == "" {
+		return s.bmc.vendor.alreadyThere(s.power)
+	}
+	s.bmc.effect(req, act, kind, start)
+	if s.bmc.vendor == ami { // the DGX H100 answers with a task per reset
+		t := s.bmc.tasks.add(s.bmc, req, "Computer Reset", false)
+		s.bmc.spawn(func() { s.bmc.carryOut(s.bmc.ctx, t) })
+		return s.bmc.accepted(t)
+	}
+	if s.bmc.vendor == hpe || s.bmc.vendor == supermicro {
+		return success()
+	}
+	return noContent()
+}
+
+// plan names the act of a reset type and how it starts; "" when the machine is
+// in that state, or on its way to it.
+func (s *system) plan(kind string) (act string, start func()) {
+	up := s.power == powerOn || s.power == powerRising
+	_, deaf := s.bmc.faults["graceful-stuck"]
+	nothing := func() {}
+	switch kind {
+	case "On", "ForceOn":
+		if up {
+			return "", nil
+		}
+		return "power.on", s.turnOn
+	case "ForceOff", "GracefulShutdown":
+		if !up {
+			return "", nil
+		}
+		if deaf && kind == "GracefulShutdown" {
+			return "power.request", nothing
+		}
+		return "power.off", s.turnOff
+	case "PushPowerButton":
+		if up {
+			return "power.off", s.turnOff
+		}
+		return "power.on", s.turnOn
+	case "Nmi":
+		if !up {
+			return "", nil
+		}
+		return "power.nmi", nothing
+	}
+	switch { // the restarts
+	case !up:
+		return "", nil
+	case deaf && strings.HasPrefix(kind, "Graceful"):
+		return "power.request", nothing
+	case kind == "PowerCycle" || kind == "FullPowerCycle":
+		return "power.reset", s.cycle
+	}
+	return "power.reset", s.restart
+}
+
+// transition runs steps beside the requests and overtakes the transition under
+// way, as a forced off overtakes POST. Steps wait for the ones overtaken, so
+// hooks keep their order. Called with the lock held.
+func (s *system) transition(steps func(ctx context.Context)) {
+	if s.overtake != nil {
+		s.overtake()
+	}
+	ctx, cancel := context.WithCancel(s.bmc.ctx)
+	before, done := s.settled, make(chan struct{})
+	s.overtake, s.settled = cancel, done
+	s.bmc.spawn(func() {
+		defer close(done)
+		defer cancel()
+		if before != nil {
+			<-before
+		}
+		steps(ctx)
+	})
+}
+
+func (s *system) turnOn() {
+	s.moving(powerRising)
+	s.transition(func(ctx context.Context) {
+		if s.riseAfter(ctx, s.bmc.opts.PowerDelay) {
+			s.bootUp(ctx)
+		}
+	})
+}
+
+func (s *system) turnOff() {
+	s.moving(powerFalling)
+	s.transition(func(ctx context.Context) { s.fallAfter(ctx, s.bmc.opts.PowerDelay) })
+}
+
+func (s *system) cycle() {
+	s.moving(powerFalling)
+	s.transition(func(ctx context.Context) {
+		if s.fallAfter(ctx, s.bmc.opts.PowerDelay) && s.riseAfter(ctx, s.bmc.opts.PowerDelay) {
+			s.bootUp(ctx)
+		}
+	})
+}
+
+// restart keeps the power; the node is gone at once.
+func (s *system) restart() {
+	s.lastReset = time.Now()
+	s.post = true
+	s.transition(func(ctx context.Context) {
+		if hook := s.bmc.opts.Hooks.OnReset; hook != nil {
+			s.bmc.call(func() { hook(ctx) })
+		}
+		s.bootUp(ctx)
+	})
+}
+
+func (s *system) moving(power string) {
+	s.shown = ""
+	if _, stale := s.bmc.faults.fire("stale-power"); stale {
+		s.shown = s.power
+	}
+	s.power = power
+	if power == powerFalling {
+		s.post = false
+	}
+}
+
+func (s *system) fallAfter(ctx context.Context, d time.Duration) bool {
+	return s.arrive(ctx, d, powerOff)
+}
+
+func (s *system) riseAfter(ctx context.Context, d time.Duration) bool {
+	return s.arrive(ctx, d, powerOn)
+}
+
+// arrive reaches a power state after its delay, unless overtaken.
+func (s *system) arrive(ctx context.Context, d time.Duration, power string) bool {
+	if !wait(ctx, d) {
+		return false
+	}
+	s.bmc.mu.Lock()
+	s.power, s.shown, s.post = power, "", power == powerOn
+	if power == powerOn {
+		s.lastReset = time.Now()
+	}
+	s.bmc.mu.Unlock()
+	if hook := s.bmc.opts.Hooks.OnPower; hook != nil {
+		s.bmc.call(func() { hook(ctx, power == powerOn) })
+	}
+	return true
+}
+
+// bootUp is POST and the boot behind it: staged BIOS values take effect, the
+// override is used, the machine behind the BMC boots.
+func (s *system) bootUp(ctx context.Context) {
+	if !wait(ctx, s.bmc.opts.POSTDelay) || !s.applyBIOS(ctx) {
+		return
+	}
+	s.bmc.mu.Lock()
+	if ctx.Err() != nil { // overtaken between the wait and here
+		s.bmc.mu.Unlock()
+		return
+	}
+	choice := s.useOverride()
+	s.post = false
+	s.boots++
+	s.bmc.mu.Unlock()
+	if hook := s.bmc.opts.Hooks.OnBoot; hook != nil {
+		s.bmc.call(func() { hook(ctx, choice) })
+	}
+}
+
+// wait reports whether the time passed before ctx ended.
+func wait(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// overlayPOST shows how far the host is, in the form that the tree has: a
+// BootProgress (Supermicro), PostState (iLO), SystemStatus (XCC). A BMC that
+// does not say stays silent.
+func (s *system) overlayPOST(object map[string]any) {
+	off := s.power == powerOff || s.power == powerRising
+	if progress, ok := object["BootProgress"].(map[string]any); ok {
+		switch {
+		case off:
+			progress["LastState"] = "None"
+		case s.post:
+			progress["LastState"] = "MemoryInitializationStarted"
+		}
+	}
+	if oem, ok := at(object, "Oem", "Hpe").(map[string]any); ok {
+		switch {
+		case off:
+			oem["PostState"] = "PowerOff"
+		case s.post:
+			oem["PostState"] = "InPost"
+		}
+	}
+	if oem, ok := at(object, "Oem", "Lenovo").(map[string]any); ok {
+		switch {
+		case off:
+			oem["SystemStatus"] = "SystemPowerOff_StateUnknown"
+		case s.post:
+			oem["SystemStatus"] = "SystemRunningInUEFI"
+		}
+	}
+}
