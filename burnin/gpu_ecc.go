@@ -1,0 +1,60 @@
+package burnin
+
+import "github.com/rackproof/rackproof/profiles"
+
+// gpuECC judges uncorrected errors absolutely, of SRAM and DRAM apart, so that a
+// counter that a GPU does not have can neither hide nor stand for another one.
+// Corrected errors are noise and are judged by their change over the run.
+var gpuECC = Check{
+	Name:   "gpu.ecc",
+	Title:  "ECC is on, now and after the next reset, and counted no uncorrected error",
+	Probes: []string{NvidiaSMI.Spec.Name},
+	Judge:  judgeGPUECC,
+}
+
+func judgeGPUECC(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding {
+	const check = "gpu.ecc"
+	if none := noGPUs(check, p); none != nil {
+		return none
+	}
+	count := func(quantity string, of func(*NvidiaGPU) Opt[float64], l *profiles.Limit) gpuAsk {
+		return gpuAsk{check, quantity, func(f Finding, g *NvidiaGPU) Finding { return f.number(of(g), profiles.Count, l) }}
+	}
+	out := askGPUs(r, p,
+		gpuAsk{check, "mode", func(f Finding, g *NvidiaGPU) Finding { return f.word(g.ECCMode.Current, p.GPU.ECCMode) }},
+		gpuAsk{check, "mode_pending", func(f Finding, g *NvidiaGPU) Finding { return f.word(g.ECCMode.Pending, p.GPU.ECCMode) }},
+		count("sram_uncorrected_volatile", func(g *NvidiaGPU) Opt[float64] { return g.Volatile.SRAMUncorrected }, p.GPU.UncorrectedVolatile),
+		count("dram_uncorrected_volatile", func(g *NvidiaGPU) Opt[float64] { return g.Volatile.DRAMUncorrected }, p.GPU.UncorrectedVolatile),
+		count("sram_uncorrected_aggregate", func(g *NvidiaGPU) Opt[float64] { return g.Aggregate.SRAMUncorrected }, p.GPU.UncorrectedAggregate),
+		count("dram_uncorrected_aggregate", func(g *NvidiaGPU) Opt[float64] { return g.Aggregate.DRAMUncorrected }, p.GPU.UncorrectedAggregate),
+		gpuAsk{check, "sram_threshold_exceeded", func(f Finding, g *NvidiaGPU) Finding {
+			return f.word(g.SRAMThreshold, p.GPU.SRAMThresholdExceeded)
+		}},
+	)
+	out = append(out, askChange(r, p, check, "corrected_volatile", p.GPU.CorrectedVolatile, func(g *NvidiaGPU) Opt[float64] {
+		return optSum(g.Volatile.SRAMCorrected, g.Volatile.DRAMCorrected)
+	})...)
+	return append(out, sampledECC(r, p)...)
+}
+
+// sampledECC reports uncorrected errors that were seen under load. Samples carry
+// the total only, and their zeros prove nothing that before and after do not.
+func sampledECC(r *Readings, p *profiles.Profile) []Finding {
+	var out []Finding
+	samples := nvidiaSamples(r)
+	for _, part := range gpuParts(r, p) {
+		for _, s := range samples {
+			g := s.Value.find(part)
+			if s.Err != nil || g == nil || !g.UncorrectedTotal.Set {
+				continue
+			}
+			f := About("gpu.ecc", "uncorrected_under_load", part.Part, loadRef(NvidiaSMI)).
+				number(g.UncorrectedTotal, profiles.Count, p.GPU.UncorrectedVolatile)
+			if f.Verdict == Fail {
+				out = append(out, f.Because("%.0f uncorrected errors under load at %s", g.UncorrectedTotal.V, s.At.UTC().Format("15:04:05")))
+				break
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,25 @@
+package burnin
+
+import "github.com/rackproof/rackproof/profiles"
+
+// gpuMIG asks for the mode of multi-instance GPU, now and after the next reset:
+// a GPU that is cut into instances has no NVLink and is not measured whole.
+var gpuMIG = Check{
+	Name:   "gpu.mig",
+	Title:  "Multi-instance mode is as the profile wants it",
+	Probes: []string{NvidiaSMI.Spec.Name},
+	Judge:  judgeGPUMIG,
+}
+
+func judgeGPUMIG(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding {
+	if none := noGPUs("gpu.mig", p); none != nil {
+		return none
+	}
+	if !p.GPU.MIG.Set() {
+		return []Finding{About("gpu.mig", "all", fleetPart(p)).NotHere("these GPUs have no multi-instance mode")}
+	}
+	return askGPUs(r, p,
+		gpuAsk{"gpu.mig", "mode", func(f Finding, g *NvidiaGPU) Finding { return f.word(g.MIG.Current, p.GPU.MIG) }},
+		gpuAsk{"gpu.mig", "mode_pending", func(f Finding, g *NvidiaGPU) Finding { return f.word(g.MIG.Pending, p.GPU.MIG) }},
+	)
+}

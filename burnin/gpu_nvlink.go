@@ -1,0 +1,132 @@
+package burnin
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rackproof/rackproof/profiles"
+)
+
+// gpuNVLink counts the active links of every GPU and takes the slowest one's raw
+// rate. How many there should be is the profile's to say: 12 of 18 are right on
+// some cards.
+var gpuNVLink = Check{
+	Name:   "gpu.nvlink",
+	Title:  "Every NVLink is up at its full rate",
+	Probes: []string{NVLink.Spec.Name},
+	Judge:  judgeGPUNVLink,
+}
+
+func judgeGPUNVLink(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding {
+	const check = "gpu.nvlink"
+	if none := noGPUs(check, p); none != nil {
+		return none
+	}
+	if !p.NVLink.Links.Set() {
+		return []Finding{About(check, "all", fleetPart(p)).NotHere("the profile has no NVLink")}
+	}
+	readings := phaseReadings(r, NVLink)
+	var out []Finding
+	for _, part := range gpuParts(r, p) {
+		out = append(out,
+			worstOf(readings, part, check, "links", func(f Finding, s NVLinkStatus) Finding { return nvlinkLinks(f, s, part, p) }),
+			worstOf(readings, part, check, "rate", func(f Finding, s NVLinkStatus) Finding { return nvlinkRate(f, s, part, p) }))
+	}
+	for i := range out {
+		if out[i].Verdict == Fail {
+			out[i].Class = ClassNVLink
+		}
+	}
+	return out
+}
+
+// worstOf puts one question about a part to what a probe said in each phase.
+func worstOf[T any](readings []Reading[T], part gpuPart, check, quantity string, judge func(Finding, T) Finding) Finding {
+	worst := About(check, quantity, part.Part).Missing(fmt.Errorf("the probe is %w", ErrNotRun))
+	if !part.Shown {
+		worst = worst.Missing(errGPUNotShown)
+	}
+	for i, reading := range readings {
+		f := About(check, quantity, part.Part, reading.Ref)
+		switch {
+		case !reading.OK():
+			f = f.Missing(reading.Err)
+		case !part.Shown:
+			f = f.Missing(errGPUNotShown)
+		default:
+			f = judge(f, reading.Value)
+		}
+		if i == 0 {
+			worst = f
+			continue
+		}
+		worst = worseFinding(worst, f)
+	}
+	return worst
+}
+
+func nvlinkOf(s NVLinkStatus, part gpuPart) *NVLinkGPU {
+	return nvlinkIn(s.GPUs, part, func(g *NVLinkGPU) (int, string) { return g.Index, g.UUID })
+}
+
+// errNotListed is why a tool that lists GPUs says nothing of one.
+var errNotListed = fmt.Errorf("the tool does not list this GPU")
+
+func nvlinkLinks(f Finding, s NVLinkStatus, part gpuPart, p *profiles.Profile) Finding {
+	g := nvlinkOf(s, part)
+	if g == nil {
+		return f.Missing(errNotListed)
+	}
+	active, err := g.Active()
+	if err != nil {
+		return f.Missing(err)
+	}
+	f = f.Number(float64(active), profiles.Count, p.NVLink.Links)
+	if f.Verdict != Fail {
+		return f
+	}
+	switch down := g.down(); {
+	case g.None:
+		return f.Because("the driver says that this GPU has no NVLink")
+	case g.AllInactive:
+		return f.Because("all NVLinks are inactive")
+	case len(down) > 0:
+		return f.Because("NVLink %s down, %d of %s up", strings.Join(down, ", "), active, p.NVLink.Links)
+	}
+	return f.Because("%d NVLinks up, the profile wants %s", active, p.NVLink.Links)
+}
+
+// down names the links that the tool calls inactive.
+func (g *NVLinkGPU) down() []string {
+	var out []string
+	for _, l := range g.Links {
+		if !l.Rate.Set || l.Rate.V == 0 {
+			out = append(out, fmt.Sprint(l.Link))
+		}
+	}
+	return out
+}
+
+func nvlinkRate(f Finding, s NVLinkStatus, part gpuPart, p *profiles.Profile) Finding {
+	g := nvlinkOf(s, part)
+	if g == nil {
+		return f.Missing(errNotListed)
+	}
+	var slowest *NVLinkState
+	for i := range g.Links {
+		if l := &g.Links[i]; l.Rate.Set && l.Rate.V > 0 && (slowest == nil || l.Rate.V < slowest.Rate.V) {
+			slowest = l
+		}
+	}
+	switch _, err := g.Active(); {
+	case err != nil:
+		return f.Missing(err)
+	case slowest == nil:
+		return f.Missing(fmt.Errorf("no link is active, so none has a rate"))
+	}
+	f = f.Number(slowest.Rate.V, profiles.GBPerSecond, p.NVLink.Rate)
+	if f.Verdict == Fail {
+		return f.Because("NVLink %d runs at %g GB/s raw, the profile wants %s", slowest.Link, slowest.Rate.V, p.NVLink.Rate)
+	}
+	return f
+}

@@ -1,0 +1,114 @@
+package burnin
+
+import (
+	"fmt"
+
+	"github.com/rackproof/rackproof/profiles"
+)
+
+// gpuNVLinkErrors judges the error counters of the worst link of every GPU by
+// their change over the run. With one reading, zero passes and anything else stays open.
+var gpuNVLinkErrors = Check{
+	Name:   "gpu.nvlink_errors",
+	Title:  "No NVLink repeated, recovered or miscounted while it was tested",
+	Probes: []string{NVLinkErrors.Spec.Name},
+	Judge:  judgeGPUNVLinkErrors,
+}
+
+func judgeGPUNVLinkErrors(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding {
+	const check = "gpu.nvlink_errors"
+	if none := noGPUs(check, p); none != nil {
+		return none
+	}
+	if !p.NVLink.Links.Set() {
+		return []Finding{About(check, "all", fleetPart(p)).NotHere("the profile has no NVLink")}
+	}
+	counters := []struct {
+		quantity string
+		names    []string // NVLink to 4, then NVLink 5
+		limit    *profiles.Limit
+	}{
+		{"replay_errors", []string{"replay_errors"}, p.NVLink.ReplayErrors},
+		{"recovery_errors", []string{"recovery_errors", "link_recovery_failed_events"}, p.NVLink.RecoveryErrors},
+		{"crc_errors", []string{"crc_errors", "effective_errors"}, p.NVLink.CRCErrors},
+	}
+	readings := phaseReadings(r, NVLinkErrors)
+	var out []Finding
+	for _, part := range gpuParts(r, p) {
+		for _, c := range counters {
+			f := About(check, c.quantity, part.Part, refsOf(readings)...)
+			f = nvlinkChange(f, readings, part, c.names, c.limit)
+			if f.Verdict == Fail {
+				f.Class = ClassNVLink
+			}
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// nvlinkChange judges one counter of the worst link of a GPU.
+func nvlinkChange(f Finding, readings []Reading[NVLinkCounters], part gpuPart, names []string, l *profiles.Limit) Finding {
+	if !part.Shown {
+		return f.absent(errGPUNotShown, l)
+	}
+	var series []map[int]Opt[float64]
+	for _, reading := range readings {
+		links, err := linkCounters(reading, part, names)
+		if err != nil {
+			return f.absent(err, l)
+		}
+		series = append(series, links)
+	}
+	if len(series) == 0 {
+		return f.absent(fmt.Errorf("nvlink-errors: %w", ErrNotRun), l)
+	}
+	first, last := series[0], series[len(series)-1]
+	worst, at := f, -1
+	for link, now := range last {
+		one := f.change(first[link], now, len(series) > 1, l)
+		if at < 0 || one.Verdict > worst.Verdict || one.Verdict == worst.Verdict && larger(one, worst) {
+			worst, at = one, link
+		}
+	}
+	if worst.Verdict == Fail {
+		return worst.Because("NVLink %d counted %v %s over the run", at, worst.Measured, f.Quantity)
+	}
+	return worst
+}
+
+// larger reports whether a measured more than b.
+func larger(a, b Finding) bool {
+	x, _ := a.Measured.(float64)
+	y, _ := b.Measured.(float64)
+	return x > y
+}
+
+// linkCounters returns a counter of every link of a part.
+func linkCounters(reading Reading[NVLinkCounters], part gpuPart, names []string) (map[int]Opt[float64], error) {
+	if !reading.OK() {
+		return nil, reading.Err
+	}
+	g := nvlinkIn(reading.Value.GPUs, part, func(g *NVLinkGPUCounters) (int, string) { return g.Index, g.UUID })
+	switch {
+	case g == nil:
+		return nil, errNotListed
+	case g.Refused != "":
+		return nil, fmt.Errorf("nvidia-smi nvlink says %q", g.Refused)
+	case len(g.Links) == 0:
+		return nil, fmt.Errorf("nvidia-smi nvlink prints no counter of this GPU")
+	}
+	links := map[int]Opt[float64]{}
+	for link, counters := range g.Links {
+		for _, name := range names {
+			if o, ok := counters[name]; ok {
+				links[link] = o
+				break
+			}
+		}
+		if _, ok := links[link]; !ok {
+			links[link] = Opt[float64]{}
+		}
+	}
+	return links, nil
+}

@@ -1,0 +1,134 @@
+package burnin
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rackproof/rackproof/profiles"
+)
+
+// nvidiaSampleCommand is one cheap sample. Every driver since 460 knows these
+// fields; one that it does not know would make it print none at all.
+const nvidiaSampleCommand = "nvidia-smi --query-gpu=timestamp,index,pci.bus_id,serial,uuid,name,driver_version,utilization.gpu,pstate," +
+	"pcie.link.gen.current,pcie.link.width.current,temperature.gpu,power.draw,memory.total," +
+	"ecc.errors.uncorrected.volatile.total --format=csv"
+
+// csvColumn is where one column of --query-gpu goes.
+type csvColumn struct {
+	name string
+	set  func(*NvidiaGPU, csvCell)
+}
+
+// csvCell is a value with the unit its column's head names: "[MiB]", or none.
+type csvCell struct {
+	text string
+	unit profiles.Unit
+}
+
+// csvColumns are the columns that are read. Others are left alone.
+var csvColumns = []csvColumn{
+	{"index", func(g *NvidiaGPU, c csvCell) {
+		if n := optCount(c.text); n.Set && n.V < 1<<16 {
+			g.Index = int(n.V)
+		}
+	}},
+	{"pci.bus_id", func(g *NvidiaGPU, c csvCell) { g.Address = normalAddress(c.text) }},
+	{"pci.device_id", func(g *NvidiaGPU, c csvCell) { g.PCIID = pciID(c.text) }},
+	{"name", func(g *NvidiaGPU, c csvCell) { g.Product = optWord(c.text) }},
+	{"serial", func(g *NvidiaGPU, c csvCell) { g.Serial = optWord(c.text) }},
+	{"uuid", func(g *NvidiaGPU, c csvCell) { g.UUID = optWord(c.text) }},
+	{"platform.module_id", func(g *NvidiaGPU, c csvCell) { g.Module = optWord(c.text) }},
+	{"vbios_version", func(g *NvidiaGPU, c csvCell) { g.VBIOS = optWord(c.text) }},
+	{"pstate", func(g *NvidiaGPU, c csvCell) { g.PerformanceState = optWord(c.text) }},
+	{"gpu_recovery_action", func(g *NvidiaGPU, c csvCell) { g.RecoveryAction = optWord(c.text) }},
+	{"mig.mode.current", func(g *NvidiaGPU, c csvCell) { g.MIG.Current = optWord(c.text) }},
+	{"mig.mode.pending", func(g *NvidiaGPU, c csvCell) { g.MIG.Pending = optWord(c.text) }},
+	{"ecc.mode.current", func(g *NvidiaGPU, c csvCell) { g.ECCMode.Current = optWord(c.text) }},
+	{"ecc.mode.pending", func(g *NvidiaGPU, c csvCell) { g.ECCMode.Pending = optWord(c.text) }},
+	{"ecc.errors.corrected.volatile.dram", func(g *NvidiaGPU, c csvCell) { g.Volatile.DRAMCorrected = optCount(c.text) }},
+	{"ecc.errors.corrected.volatile.sram", func(g *NvidiaGPU, c csvCell) { g.Volatile.SRAMCorrected = optCount(c.text) }},
+	{"ecc.errors.uncorrected.volatile.dram", func(g *NvidiaGPU, c csvCell) { g.Volatile.DRAMUncorrected = optCount(c.text) }},
+	{"ecc.errors.uncorrected.volatile.sram", func(g *NvidiaGPU, c csvCell) { g.Volatile.SRAMUncorrected = optCount(c.text) }},
+	{"ecc.errors.uncorrected.volatile.total", func(g *NvidiaGPU, c csvCell) { g.UncorrectedTotal = optCount(c.text) }},
+	{"memory.total", func(g *NvidiaGPU, c csvCell) { g.Memory = optQuantity(c.text, profiles.MiB, c.unit) }},
+	{"utilization.gpu", func(g *NvidiaGPU, c csvCell) { g.Utilisation = optQuantity(c.text, profiles.Percent, c.unit) }},
+	{"temperature.gpu", func(g *NvidiaGPU, c csvCell) { g.Temperature = optQuantity(c.text, profiles.Celsius, profiles.Celsius) }},
+	{"power.draw", func(g *NvidiaGPU, c csvCell) { g.PowerDraw = optQuantity(c.text, profiles.Watt, c.unit) }},
+	{"pcie.link.gen.current", func(g *NvidiaGPU, c csvCell) { g.LinkGen = optCount(c.text) }},
+	{"pcie.link.gen.gpucurrent", func(g *NvidiaGPU, c csvCell) { g.LinkGen = optCount(c.text) }},
+	{"pcie.link.width.current", func(g *NvidiaGPU, c csvCell) { g.LinkWidth = optCount(c.text) }},
+	{"fabric.state", func(g *NvidiaGPU, c csvCell) { g.FabricState = optWord(c.text) }},
+	{"fabric.status", func(g *NvidiaGPU, c csvCell) { g.FabricStatus = optWord(c.text) }},
+}
+
+// looksLikeNvidiaCSV reports whether a line is the head of --query-gpu's CSV with a
+// column that names the GPU.
+func looksLikeNvidiaCSV(body string) bool {
+	for line := range strings.Lines(body) {
+		if isCSVHead(line) {
+			return true
+		}
+	}
+	return false
+}
+
+func isCSVHead(line string) bool {
+	names := 0
+	for _, cell := range strings.Split(line, ",") {
+		switch strings.TrimSpace(cell) {
+		case "index", "pci.bus_id", "gpu_bus_id", "uuid", "serial":
+			names++
+		}
+	}
+	return names > 0 && strings.Contains(line, ",")
+}
+
+// parseNvidiaCSV reads --query-gpu with its head. Lines that are no row, and lines
+// of a GPU that does not answer, become messages.
+func parseNvidiaCSV(body string, ended bool) (NvidiaLog, error) {
+	log := NvidiaLog{Form: NvidiaCSV, Complete: ended}
+	var head []string
+	for line := range strings.Lines(body) {
+		line = strings.TrimRight(line, "\r\n")
+		cells := strings.Split(line, ",")
+		switch {
+		case isCSVHead(line):
+			head = cells
+		case head == nil || len(cells) != len(head):
+			log.Messages = append(log.Messages, nvidiaMessages(line, false)...)
+		default:
+			log.GPUs = append(log.GPUs, csvGPU(&log, head, cells))
+		}
+	}
+	if len(log.GPUs) == 0 {
+		return log, fmt.Errorf("the CSV holds no GPU")
+	}
+	return log, nil
+}
+
+func csvGPU(log *NvidiaLog, head, cells []string) NvidiaGPU {
+	g := NvidiaGPU{Index: -1}
+	for i, name := range head {
+		name, unit, _ := strings.Cut(strings.TrimSpace(name), " ")
+		cell := csvCell{strings.TrimSpace(cells[i]), nvidiaUnit(strings.Trim(unit, "[]"))}
+		switch name {
+		case "driver_version", "kmd_version":
+			log.Driver = versionWord(cell.text, log.Driver)
+		case "count":
+			log.Attached = optCount(cell.text)
+		}
+		for _, column := range csvColumns {
+			if column.name != name {
+				continue
+			}
+			column.set(&g, cell)
+			if isFaultWord(cell.text) {
+				g.Faults = append(g.Faults, fmt.Sprintf("%s reads %q", name, cell.text))
+			}
+		}
+		if g.Lost == "" && isLostWord(cell.text) {
+			g.Lost = cell.text
+		}
+	}
+	return g
+}

@@ -1,0 +1,91 @@
+package burnin
+
+import "strings"
+
+// nvidiaNode is one section or field of a full query. XML and text are both read
+// into such trees, so that every field is named in one place and an unknown new
+// section can never break an old one.
+type nvidiaNode struct {
+	name     string // lower case, words joined by "_": "SRAM Correctable" is sram_correctable
+	text     string
+	attr     string // the id of a gpu element
+	children []*nvidiaNode
+	closed   bool // its end was seen
+}
+
+func (n *nvidiaNode) add(name, text string) *nvidiaNode {
+	child := &nvidiaNode{name: fieldName(name), text: strings.TrimSpace(text)}
+	n.children = append(n.children, child)
+	return child
+}
+
+// fieldName makes the two spellings of a field comparable.
+func fieldName(s string) string {
+	var b strings.Builder
+	gap := false
+	for _, r := range strings.ToLower(strings.TrimSpace(s)) {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			if gap && b.Len() > 0 {
+				b.WriteByte('_')
+			}
+			gap = false
+			b.WriteRune(r)
+			continue
+		}
+		gap = true
+	}
+	return b.String()
+}
+
+// find returns the nodes at a path such as "pci/pci_bus_id", in document order.
+func (n *nvidiaNode) find(path string) []*nvidiaNode {
+	head, rest, deeper := strings.Cut(path, "/")
+	var out []*nvidiaNode
+	for _, c := range n.children {
+		if c.name != head {
+			continue
+		}
+		if !deeper {
+			out = append(out, c)
+			continue
+		}
+		out = append(out, c.find(rest)...)
+	}
+	return out
+}
+
+// textAt returns what is printed at the first of paths that is printed at all. A
+// section that prints one word in place of its fields ("Remapped Rows : N/A")
+// answers for all of them. Where the same field stands twice, the one that holds
+// a value goes before one that does not.
+func (n *nvidiaNode) textAt(paths ...string) string {
+	found := ""
+	for _, path := range paths {
+		for _, node := range n.find(path) {
+			if node.text != "" && (found == "" || isNotMeasured(found)) {
+				found = node.text
+			}
+		}
+	}
+	if found != "" {
+		return found
+	}
+	for _, path := range paths {
+		for at := strings.LastIndexByte(path, '/'); at > 0; at = strings.LastIndexByte(path[:at], '/') {
+			for _, node := range n.find(path[:at]) {
+				if len(node.children) == 0 && node.text != "" {
+					return node.text
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// each calls f for n and everything below it.
+func (n *nvidiaNode) each(f func(*nvidiaNode)) {
+	f(n)
+	for _, c := range n.children {
+		c.each(f)
+	}
+}

@@ -1,0 +1,161 @@
+package burnin
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rackproof/rackproof/profiles"
+)
+
+// NVLink is the state of every link of every GPU. The rate is the raw signalling
+// rate of one direction: 18 × 26.562 GB/s where the data sheet says 900 GB/s.
+var NVLink = Probe[NVLinkStatus]{
+	Spec: ProbeSpec{
+		Name:     "nvlink",
+		Command:  onlyWithNVLink("nvidia-smi nvlink -s"),
+		Phases:   []Phase{PhaseBefore, PhaseAfter},
+		Family:   "nvidia-smi",
+		Tool:     "nvidia-smi",
+		Deadline: time.Minute,
+	},
+	Parse: parseNVLink,
+}
+
+// onlyWithNVLink is a command that runs where the profile has NVLinks, or where
+// there is no profile yet.
+func onlyWithNVLink(line string) func(*profiles.Profile) string {
+	return func(p *profiles.Profile) string {
+		if p != nil && !p.NVLink.Links.Set() && !p.NVLink.Topology.Set() {
+			return ""
+		}
+		return line
+	}
+}
+
+// NVLinkStatus is what nvidia-smi nvlink -s printed.
+type NVLinkStatus struct{ GPUs []NVLinkGPU }
+
+// NVLinkGPU is one GPU's links. Refused is the line printed in place of links that
+// could not be asked ("not supported for Devices in MIG mode").
+type NVLinkGPU struct {
+	Index       int
+	UUID        string
+	Links       []NVLinkState
+	AllInactive bool // the tool says so in one line, in place of the links
+	None        bool // the tool says that the device has no NVLink
+	Refused     string
+}
+
+// NVLinkState is one link; Rate is not set when the link is not active.
+type NVLinkState struct {
+	Link     int
+	Rate     Opt[float64] // GB/s, one direction
+	Inactive bool
+}
+
+var (
+	nvlinkGPU  = regexp.MustCompile(`^GPU (\d{1,4}): .*?(?:\(UUID: ([^)]*)\))?\s*$`)
+	nvlinkLine = regexp.MustCompile(`^\s*Link (\d{1,4}): (.*?)\s*$`)
+)
+
+func parseNVLink(e *Evidence) (NVLinkStatus, error) {
+	body, _ := e.Body()
+	var s NVLinkStatus
+	for line := range strings.Lines(string(body)) {
+		line = strings.TrimRight(line, " \t\r\n")
+		if index, uuid, ok := nvlinkHead(line); ok {
+			s.GPUs = append(s.GPUs, NVLinkGPU{Index: index, UUID: uuid})
+			continue
+		}
+		if len(s.GPUs) > 0 && line != "" {
+			s.GPUs[len(s.GPUs)-1].read(line)
+		}
+	}
+	if len(s.GPUs) == 0 {
+		return s, noNVLinkAnswer("nvlink -s", body, e)
+	}
+	return s, nil
+}
+
+// nvlinkHead reads "GPU 6: NVIDIA A100-SXM4-80GB (UUID: GPU-…)".
+func nvlinkHead(line string) (index int, uuid string, ok bool) {
+	m := nvlinkGPU.FindStringSubmatch(line)
+	if m == nil {
+		return 0, "", false
+	}
+	index, err := strconv.Atoi(m[1])
+	return index, m[2], err == nil
+}
+
+// noNVLinkAnswer says why output shows no GPU.
+func noNVLinkAnswer(command string, body []byte, e *Evidence) error {
+	if f := nvidiaFailure(string(body)+"\n"+string(e.Err), e.Exit); f != nil {
+		return errors.New("nvidia-smi failed: " + f.Text)
+	}
+	return fmt.Errorf("this is no output of nvidia-smi %s: it shows no GPU", command)
+}
+
+func (g *NVLinkGPU) read(line string) {
+	lower := strings.ToLower(line)
+	m := nvlinkLine.FindStringSubmatch(line)
+	switch {
+	case m != nil:
+		n, err := strconv.Atoi(m[1])
+		if err != nil {
+			return
+		}
+		l := NVLinkState{Link: n, Rate: optQuantity(m[2], profiles.GBPerSecond, "")}
+		l.Inactive = strings.Contains(lower, "inactive")
+		g.Links = append(g.Links, l)
+	case strings.Contains(lower, "all links are inactive"):
+		g.AllInactive = true
+	case strings.Contains(lower, "not have or support nvlink"):
+		g.None = true
+	default:
+		g.Refused = strings.TrimSpace(line)
+	}
+}
+
+// Active counts the links that carry traffic. It is an error when the tool did not
+// say it of some link.
+func (g *NVLinkGPU) Active() (int, error) {
+	if g.Refused != "" {
+		return 0, fmt.Errorf("nvidia-smi nvlink says %q", g.Refused)
+	}
+	active := 0
+	for _, l := range g.Links {
+		switch {
+		case l.Rate.Set && l.Rate.V > 0:
+			active++
+		case !l.Inactive && !l.Rate.Set:
+			return 0, l.Rate.Absent(fmt.Sprintf("link %d", l.Link))
+		}
+	}
+	if len(g.Links) == 0 && !g.AllInactive && !g.None {
+		return 0, errors.New("nvidia-smi nvlink prints no link of this GPU")
+	}
+	return active, nil
+}
+
+// nvlinkIn finds the GPU of a part among those that a tool lists by number and
+// unique id: the id decides where both sides have one.
+func nvlinkIn[T any](gpus []T, part gpuPart, key func(*T) (index int, uuid string)) *T {
+	for i := range gpus {
+		index, uuid := key(&gpus[i])
+		uuid = realUUID(uuid)
+		if uuid != "" && part.UUID != "" {
+			if uuid == part.UUID {
+				return &gpus[i]
+			}
+			continue
+		}
+		if part.Index != nil && *part.Index == index {
+			return &gpus[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package burnin
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/rackproof/rackproof/profiles"
+)
+
+// Opt is one value that a tool prints, or not. A zero that was printed and a
+// value that was not are different things: only the first may pass.
+type Opt[T any] struct {
+	V    T
+	Set  bool   // V was printed and could be read
+	Text string // as printed; "" when the tool did not print the field at all
+}
+
+// Absent says why there is no value, for the list of what was not measured.
+func (o Opt[T]) Absent(what string) error {
+	if o.Text == "" {
+		return fmt.Errorf("%s is not shown by this tool and driver", what)
+	}
+	return fmt.Errorf("%s reads %q, which is no measurement", what, o.Text)
+}
+
+// Fault reports whether the tool printed, in place of the value, that the part
+// does not answer.
+func (o Opt[T]) Fault() bool { return !o.Set && isFaultWord(o.Text) }
+
+// notMeasured are the words that NVIDIA's tools print for a value that they do
+// not have. They are no fault and no measurement; brackets and case do not count.
+var notMeasured = []string{
+	"n/a", "not supported", "not found", "not available", "unknown", "none reported",
+	"insufficient permissions", "requested functionality has been deprecated",
+}
+
+// faultWords are printed in place of a value when the GPU does not answer.
+var faultWords = []string{"gpu is lost", "gpu requires reset", "fallen off the bus", "unknown error"}
+
+// lostWords are those of faultWords that mean the whole GPU, not one field: a
+// healthy GPU prints "Unknown Error" in fields its driver does not know, but never these.
+var lostWords = faultWords[:3]
+
+func isFaultWord(s string) bool {
+	s = bareWord(s)
+	return containsAny(s, faultWords) || s == "err!" || s == "err"
+}
+
+func isLostWord(s string) bool { return containsAny(bareWord(s), lostWords) }
+
+func isNotMeasured(s string) bool {
+	s = bareWord(s)
+	if s == "" {
+		return true
+	}
+	for _, w := range notMeasured {
+		if s == w {
+			return true
+		}
+	}
+	return false
+}
+
+func bareWord(s string) string {
+	return strings.ToLower(strings.Trim(strings.TrimSpace(s), "[]<>"))
+}
+
+func containsAny(s string, words []string) bool {
+	for _, w := range words {
+		if strings.Contains(s, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// optWord reads a word.
+func optWord(text string) Opt[string] {
+	text = strings.TrimSpace(text)
+	if isNotMeasured(text) || isFaultWord(text) {
+		return Opt[string]{Text: text}
+	}
+	return Opt[string]{V: text, Set: true, Text: text}
+}
+
+// optCount reads a count. Negative numbers and the all-ones values that drivers
+// print for "no value" are none.
+func optCount(text string) Opt[float64] {
+	text = strings.TrimSpace(text)
+	number, _, _ := strings.Cut(text, " ")
+	v, err := strconv.ParseUint(strings.TrimSuffix(number, "x"), 10, 64)
+	if err != nil || v == math.MaxUint32 || v >= 1<<62 {
+		return Opt[float64]{Text: text}
+	}
+	return Opt[float64]{V: float64(v), Set: true, Text: text}
+}
+
+// optQuantity reads a number with its unit and converts it to want. fallback is
+// the unit that the column's head names, for values printed without one.
+func optQuantity(text string, want, fallback profiles.Unit) Opt[float64] {
+	text = strings.TrimSpace(text)
+	number, unit, _ := strings.Cut(text, " ")
+	if n, ok := strings.CutSuffix(number, "%"); ok {
+		number, unit = n, "%"
+	}
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return Opt[float64]{Text: text}
+	}
+	u := nvidiaUnit(strings.TrimSpace(unit))
+	if u == "" {
+		u = fallback
+	}
+	v, err = profiles.Quantity{Value: v, Unit: u}.In(want)
+	if err != nil {
+		return Opt[float64]{Text: text}
+	}
+	return Opt[float64]{V: v, Set: true, Text: text}
+}
+
+// nvidiaUnit maps the spelling of NVIDIA's tools to ours: nvidia-smi prints KB/s.
+func nvidiaUnit(s string) profiles.Unit {
+	switch s {
+	case "KB/s":
+		return profiles.KBPerSecond
+	case "KB":
+		return profiles.KB
+	default:
+		return profiles.Unit(s)
+	}
+}
+
+// optSum adds counters that together are one quantity. One that is above zero
+// decides, whatever the others say; a zero is only a zero when every counter that
+// the tool prints was readable.
+func optSum(parts ...Opt[float64]) Opt[float64] {
+	var sum Opt[float64]
+	unread := ""
+	for _, p := range parts {
+		switch {
+		case p.Set:
+			sum.V += p.V
+			sum.Set = true
+			sum.Text = p.Text
+		case p.Text != "":
+			unread = p.Text
+		}
+	}
+	if unread != "" && sum.V == 0 {
+		return Opt[float64]{Text: unread}
+	}
+	return sum
+}
