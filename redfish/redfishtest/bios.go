@@ -27,9 +27,12 @@ func (s *system) discoverBIOS(object map[string]any) error {
 	if uri == "" {
 		return nil
 	}
+	if _, ok := s.bmc.store.find(uri); !ok {
+		return nil // some BMCs link to nothing; then there is no BIOS to set
+	}
 	body, err := s.bmc.store.object(uri)
 	if err != nil {
-		return nil //nolint:nilerr // a link to nothing is what some BMCs serve; then there is no BIOS to set
+		return err
 	}
 	bi := &bios{
 		uri: uri, current: map[string]any{}, pending: map[string]any{},
@@ -119,7 +122,7 @@ func (s *system) newJob(req *request) *task {
 
 func alreadyCommitted() reply { // FIELD-QUIRKS 41
 	return failure(http.StatusBadRequest, "IDRAC.2.5.SYS011",
-		"Pending configuration values are already committed; wait for the job or delete it.")
+		"Pending configuration values are already committed; wait for the job.")
 }
 
 // checkBIOS returns the attributes to stage, or what is wrong with them.

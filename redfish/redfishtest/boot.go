@@ -120,16 +120,13 @@ func (s *system) checkBootProperty(name string, value any) *message {
 	if _, known := s.bootFixed[name]; !known {
 		return problem("PropertyUnknown", nil)
 	}
-	if name == "BootOrder" || name == "BootNext" || name == "UefiTargetBootSourceOverride" {
-		return nil // accepted and kept nowhere: nothing here boots by them
-	}
 	written, isText := value.(string)
 	allowed := stringsOf(s.bootFixed[name+allowable])
 	if len(allowed) == 0 {
 		allowed = bootValues[name]
 	}
 	switch {
-	case name != keyHTTP && allowed == nil:
+	case name != keyHTTP && bootValues[name] == nil: // BootOrder and the like: nothing here boots by them
 		return problem("PropertyNotWritable", nil)
 	case !isText:
 		return problem("PropertyValueTypeError", value)

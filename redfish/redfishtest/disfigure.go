@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
 )
@@ -56,11 +55,8 @@ var disfigurements = []struct {
 		if _, ok := value.(json.Number); !ok || strings.Contains(key, "@") {
 			return value, true
 		}
-		if hash := fnv.New32a(); true {
-			_, _ = hash.Write([]byte(key))
-			if hash.Sum32()%2 == 0 {
-				return "", true
-			}
+		if len(key)%2 == 0 { // either form, but the same one at every reading
+			return "", true
 		}
 		return "N/A", true
 	}},

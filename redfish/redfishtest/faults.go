@@ -83,6 +83,15 @@ func (f faults) fireOn(name, subject string) bool {
 	return fired
 }
 
+// fireOnAct is fireOn for acts; those of sessions must be named to be meant.
+func (f faults) fireOnAct(name, act string) bool {
+	on, ok := f[name]
+	if !ok || (on.value == "" && strings.HasPrefix(act, "session.")) {
+		return false
+	}
+	return f.fireOn(name, act)
+}
+
 // fireNth fires at every Nth asking, N being the fault's value.
 func (f faults) fireNth(name string) bool {
 	on, ok := f[name]
@@ -150,11 +159,8 @@ func (b *BMC) after(w http.ResponseWriter, r *http.Request, req *request) bool {
 	lost, hang := false, false
 	b.mu.Lock()
 	for _, act := range req.acts {
-		if strings.HasPrefix(act, "session.") {
-			continue
-		}
-		lost = lost || b.faults.fireOn("lost-response", act)
-		hang = hang || b.faults.fireOn("hang-after", act)
+		lost = lost || b.faults.fireOnAct("lost-response", act)
+		hang = hang || b.faults.fireOnAct("hang-after", act)
 	}
 	b.mu.Unlock()
 	if hang {
@@ -204,10 +210,7 @@ func (b *BMC) effect(req *request, name, detail string, do func()) {
 }
 
 func (b *BMC) losesEffect(req *request, name string) bool {
-	if strings.HasPrefix(name, "session.") {
-		return false
-	}
-	if b.faults.fireOn("lost-effect", name) {
+	if b.faults.fireOnAct("lost-effect", name) {
 		return true
 	}
 	specific := ""

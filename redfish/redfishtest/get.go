@@ -10,7 +10,7 @@ import (
 
 // get serves a resource as the tree has it, with what the BMC itself keeps laid over.
 func (b *BMC) get(req *request) reply {
-	raw, live, ok := b.render(req.key)
+	raw, tag, ok := b.render(req.key)
 	if !ok {
 		return notFound(req.uri)
 	}
@@ -18,7 +18,6 @@ func (b *BMC) get(req *request) reply {
 		return failure(http.StatusServiceUnavailable, baseRegistry+"ResourceInStandby",
 			"The resource is in standby while the host is off.")
 	}
-	tag := etagOf(raw, live)
 	if _, ok := b.faults["etag-gzip"]; ok {
 		tag = strings.TrimSuffix(tag, `"`) + `-gzip"`
 	}
@@ -27,20 +26,35 @@ func (b *BMC) get(req *request) reply {
 	return answer.with("ETag", tag)
 }
 
-// render returns a body and whether the BMC changed it against the tree.
-func (b *BMC) render(key string) (raw []byte, live, ok bool) {
-	object, kept := b.liveObject(key)
-	if !kept {
-		raw, ok = b.store.raw(key)
-		_, live = b.store.changed[key]
-		return raw, live, ok
+// render returns a body and its ETag. Untouched, it is what the tree has, byte
+// by byte; what changes is tagged by its content, in body and header alike.
+func (b *BMC) render(key string) (raw []byte, tag string, ok bool) {
+	raw, ok = b.store.raw(key)
+	object, live := b.liveObject(key)
+	if _, changed := b.store.changed[key]; !live && ok && changed {
+		parsed, err := decodeObject(raw)
+		object, live = parsed, err == nil
 	}
+	if !live {
+		return raw, treeTag(raw), ok
+	}
+	old, tagged := object["@odata.etag"].(string)
+	delete(object, "@odata.etag")
 	raw, err := json.Marshal(object)
 	if err != nil {
 		b.log.Error("cannot render", "uri", key, "error", err)
-		return nil, false, false
+		return nil, "", false
 	}
-	return raw, true, true
+	tag = contentTag(raw)
+	if !tagged {
+		return raw, tag, true
+	}
+	if strings.HasPrefix(old, "W/") {
+		tag = "W/" + tag
+	}
+	object["@odata.etag"] = tag
+	raw, err = json.Marshal(object)
+	return raw, tag, err == nil
 }
 
 // liveObject is a resource that the BMC keeps itself.
@@ -73,17 +87,18 @@ func (b *BMC) asleep(key string) bool {
 	return ok && strings.HasPrefix(id, "HGX_") && len(b.systems) > 0 && b.systems[0].power == powerOff
 }
 
-// etagOf is the tag that the tree gives; for what changes, one of the content.
-// Nothing but the content goes in, so an unchanged resource keeps its tag.
-func etagOf(raw []byte, live bool) string {
-	if !live {
-		var head struct {
-			ETag string `json:"@odata.etag"`
-		}
-		if err := json.Unmarshal(raw, &head); err == nil && head.ETag != "" {
-			return head.ETag
-		}
+// treeTag is the tag that the tree gives, else one of the content.
+func treeTag(raw []byte) string {
+	var head struct {
+		ETag string `json:"@odata.etag"`
 	}
+	if err := json.Unmarshal(raw, &head); err == nil && head.ETag != "" {
+		return head.ETag
+	}
+	return contentTag(raw)
+}
+
+func contentTag(raw []byte) string {
 	hash := fnv.New64a()
 	_, _ = hash.Write(raw)
 	return fmt.Sprintf(`"%016x"`, hash.Sum64())
@@ -115,8 +130,8 @@ func (b *BMC) precondition(req *request) (reply, bool) {
 	if _, on := b.faults["etag-weak-refused"]; on && strings.HasPrefix(given, "W/") {
 		return preconditionFailed(), true
 	}
-	raw, live, ok := b.render(req.key)
-	return preconditionFailed(), ok && given != etagOf(raw, live)
+	_, tag, ok := b.render(req.key)
+	return preconditionFailed(), ok && given != tag
 }
 
 func preconditionFailed() reply {

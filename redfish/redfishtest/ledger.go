@@ -69,7 +69,8 @@ func (l *ledger) enter() {
 func (l *ledger) leave() { l.inFlight.Add(-1) }
 
 // Acts counts the state-changing acts that took effect, by name: "power.on",
-// "power.off", "power.reset", "power.nmi", "boot.set", "boot.used" (an override
+// "power.off", "power.reset", "power.nmi", "power.request" (a graceful reset that
+// no operating system heard), "boot.set", "boot.used" (an override
 // was taken at a boot), "bios.stage", "bios.apply", "locator.set", "task.create",
 // "session.create", "session.delete", "session.expire", "account.password",
 // "property.set". What a fault made void is in the log only, marked Lost.

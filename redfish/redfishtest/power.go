@@ -35,46 +35,37 @@ func (s *system) reset(req *request) reply {
 	return noContent()
 }
 
-// plan names the act of a reset type and how it starts; "" when the machine is
-// in that state, or on its way to it.
+// plan names the act of a reset type and how it starts; "" when the power
+// state does not allow it. On waits for a shutdown to end; off is possible
+// from everywhere but off, so that a forced one can follow a graceful one.
 func (s *system) plan(kind string) (act string, start func()) {
-	up := s.power == powerOn || s.power == powerRising
-	_, deaf := s.bmc.faults["graceful-stuck"]
-	nothing := func() {}
-	switch kind {
-	case "On", "ForceOn":
-		if up {
-			return "", nil
+	if kind == "PushPowerButton" {
+		kind = "GracefulShutdown"
+		if s.power == powerOff {
+			kind = "On"
 		}
-		return "power.on", s.turnOn
-	case "ForceOff", "GracefulShutdown":
-		if !up {
-			return "", nil
-		}
-		if deaf && kind == "GracefulShutdown" {
-			return "power.request", nothing
-		}
-		return "power.off", s.turnOff
-	case "PushPowerButton":
-		if up {
-			return "power.off", s.turnOff
-		}
-		return "power.on", s.turnOn
-	case "Nmi":
-		if !up {
-			return "", nil
-		}
-		return "power.nmi", nothing
 	}
-	switch { // the restarts
-	case !up:
-		return "", nil
-	case deaf && strings.HasPrefix(kind, "Graceful"):
-		return "power.request", nothing
+	_, deaf := s.bmc.faults["graceful-stuck"]
+	deaf = deaf && strings.HasPrefix(kind, "Graceful")
+	off := kind == "ForceOff" || kind == "GracefulShutdown"
+	switch {
+	case kind == "On" || kind == "ForceOn":
+		if s.power == powerOff {
+			return "power.on", s.turnOn
+		}
+	case off && s.power == powerOff, !off && s.power != powerOn:
+	case deaf:
+		return "power.request", func() {}
+	case off:
+		return "power.off", s.turnOff
+	case kind == "Nmi":
+		return "power.nmi", func() {}
 	case kind == "PowerCycle" || kind == "FullPowerCycle":
 		return "power.reset", s.cycle
+	default:
+		return "power.reset", s.restart
 	}
-	return "power.reset", s.restart
+	return "", nil
 }
 
 // transition runs steps beside the requests and overtakes the transition under
@@ -157,6 +148,10 @@ func (s *system) arrive(ctx context.Context, d time.Duration, power string) bool
 		return false
 	}
 	s.bmc.mu.Lock()
+	if ctx.Err() != nil { // overtaken between the wait and here
+		s.bmc.mu.Unlock()
+		return false
+	}
 	s.power, s.shown, s.post = power, "", power == powerOn
 	if power == powerOn {
 		s.lastReset = time.Now()
@@ -207,29 +202,25 @@ func wait(ctx context.Context, d time.Duration) bool {
 // BootProgress (Supermicro), PostState (iLO), SystemStatus (XCC). A BMC that
 // does not say stays silent.
 func (s *system) overlayPOST(object map[string]any) {
-	off := s.power == powerOff || s.power == powerRising
-	if progress, ok := object["BootProgress"].(map[string]any); ok {
-		switch {
-		case off:
-			progress["LastState"] = "None"
-		case s.post:
-			progress["LastState"] = "MemoryInitializationStarted"
-		}
+	s.progress(at(object, "BootProgress"), "LastState", "None", "MemoryInitializationStarted", "OSBootStarted")
+	s.progress(at(object, "Oem", "Hpe"), "PostState", "PowerOff", "InPost", "FinishedPost")
+	s.progress(at(object, "Oem", "Lenovo"), "SystemStatus",
+		"SystemPowerOff_StateUnknown", "SystemRunningInUEFI", "BootingOSOrInUndetectedOS")
+}
+
+// progress sets one such property. With the host up the word of the tree
+// stays, unless it is one of the other two.
+func (s *system) progress(parent any, key, off, post, up string) {
+	object, ok := parent.(map[string]any)
+	if !ok || object[key] == nil {
+		return
 	}
-	if oem, ok := at(object, "Oem", "Hpe").(map[string]any); ok {
-		switch {
-		case off:
-			oem["PostState"] = "PowerOff"
-		case s.post:
-			oem["PostState"] = "InPost"
-		}
-	}
-	if oem, ok := at(object, "Oem", "Lenovo").(map[string]any); ok {
-		switch {
-		case off:
-			oem["SystemStatus"] = "SystemPowerOff_StateUnknown"
-		case s.post:
-			oem["SystemStatus"] = "SystemRunningInUEFI"
-		}
+	switch {
+	case s.power == powerOff || s.power == powerRising:
+		object[key] = off
+	case s.post:
+		object[key] = post
+	case object[key] == off || object[key] == post:
+		object[key] = up
 	}
 }

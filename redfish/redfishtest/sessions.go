@@ -88,8 +88,9 @@ func (b *BMC) accepts(user, password string) bool {
 		n, _ := strconv.Atoi(on.value) // checked when set
 		ok = ok && s.failed < n
 	}
-	if !ok {
-		s.failed++
+	s.failed++
+	if ok {
+		s.failed = 0
 	}
 	return ok
 }
