@@ -1,0 +1,157 @@
+package provision
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Sight is what a machine shows of an act.
+type Sight int
+
+// A machine shows that an act happened, that it did not, or neither.
+const (
+	CannotTell Sight = iota
+	Happened
+	Absent
+)
+
+// Act is one change that must not happen twice by accident. Its intent is
+// durable, with the mark, before Do is called; after a crash or a lost answer
+// Seen decides: Happened ends the act, Absent (seen twice, Settle apart) allows
+// it, and CannotTell is asked again until Deadline, then the machine is STUCK.
+// Nothing is ever done on a guess.
+type Act struct {
+	Name string
+	// Mark reads, before the act, what will tell later whether it happened: a
+	// boot id, a last reset time, a token.
+	Mark func(context.Context) (string, error)
+	// Seen asks the machine. An error is an answer that did not come: ask again.
+	Seen func(ctx context.Context, mark string) (Sight, error)
+	Do   func(context.Context) error
+
+	Poll     time.Duration // between two questions; 0 = 2 s
+	Settle   time.Duration // between the two sightings of Absent; 0 = Poll
+	Deadline time.Duration // for an answer; 0 = 5 min
+}
+
+const (
+	actPoll     = 2 * time.Second
+	actDeadline = 5 * time.Minute
+)
+
+// Act brings one change about, once.
+func (e *Env) Act(ctx context.Context, a Act) error {
+	a = a.withDefaults()
+	in, intended := e.intents[a.Name]
+	if intended && in.Acted {
+		e.Log.Debug("act was seen before", "act", a.Name)
+		return nil
+	}
+	if intended {
+		e.Log.Info("asking the machine whether an interrupted act happened", "act", a.Name)
+		seen, err := a.ask(ctx, in.Mark)
+		if err != nil {
+			return err
+		}
+		if seen == Happened {
+			return e.acted(ctx, in)
+		}
+		return e.act(ctx, a, in)
+	}
+	mark, err := a.Mark(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: before the act: %w", a.Name, err)
+	}
+	in = Intent{Act: a.Name, Mark: mark}
+	if err := e.rec.Record(ctx, Intended, in); err != nil {
+		return fmt.Errorf("%s: the intent is not durable, so nothing was done: %w", a.Name, err)
+	}
+	e.intents[a.Name] = in
+	return e.act(ctx, a, in)
+}
+
+// act does it. An error may come behind an effect, so the machine is asked also
+// then; only when it shows that nothing happened does the error count.
+func (e *Env) act(ctx context.Context, a Act, in Intent) error {
+	e.Log.Info("act", "act", a.Name)
+	doErr := a.Do(ctx)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if doErr != nil {
+		seen, err := a.ask(ctx, in.Mark)
+		if err != nil {
+			return err
+		}
+		if seen != Happened {
+			return fmt.Errorf("%s: %w", a.Name, doErr)
+		}
+		e.Log.Warn("the act happened although its answer was an error", "act", a.Name, "err", doErr)
+	}
+	return e.acted(ctx, in)
+}
+
+func (e *Env) acted(ctx context.Context, in Intent) error {
+	in.Acted = true
+	if err := e.rec.Record(ctx, Acted, in); err != nil {
+		return fmt.Errorf("%s: %w", in.Act, err)
+	}
+	e.intents[in.Act] = in
+	return nil
+}
+
+// ask questions the machine until it shows one or the other.
+func (a Act) ask(ctx context.Context, mark string) (Sight, error) {
+	limit := time.NewTimer(a.Deadline)
+	defer limit.Stop()
+	absent := false
+	var last error
+	for {
+		seen, err := a.Seen(ctx, mark)
+		last = err
+		switch {
+		case err != nil, seen == CannotTell:
+			absent = false
+		case seen == Happened:
+			return Happened, nil
+		case absent:
+			return Absent, nil
+		default:
+			absent = true
+		}
+		wait := time.NewTimer(a.Poll)
+		if absent {
+			wait.Reset(a.Settle)
+		}
+		select {
+		case <-wait.C:
+		case <-limit.C:
+			return CannotTell, a.stuck(last)
+		case <-ctx.Done():
+			wait.Stop()
+			return CannotTell, context.Cause(ctx)
+		}
+	}
+}
+
+func (a Act) stuck(last error) error {
+	why := fmt.Sprintf("%s was interrupted, and for %s the machine did not show whether it happened", a.Name, a.Deadline)
+	if last != nil {
+		why += ": " + last.Error()
+	}
+	return &Stuck{Why: why, Next: "Look at the machine, then: rackproof resume; nothing was done on a guess."}
+}
+
+func (a Act) withDefaults() Act {
+	if a.Poll <= 0 {
+		a.Poll = actPoll
+	}
+	if a.Settle <= 0 {
+		a.Settle = a.Poll
+	}
+	if a.Deadline <= 0 {
+		a.Deadline = actDeadline
+	}
+	return a
+}

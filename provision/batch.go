@@ -1,0 +1,138 @@
+package provision
+
+import (
+	"time"
+
+	"github.com/rackproof/rackproof/profiles"
+)
+
+// Batch is the machines of one job. Its name is its identity: a file with the
+// name of an open run resumes that run.
+type Batch struct {
+	Name     string          `json:"name"`
+	Profile  string          `json:"profile,omitempty"` // default of the machines
+	Spec     string          `json:"spec,omitempty"`    // default of the machines
+	Workflow string          `json:"workflow"`
+	Customer string          `json:"customer,omitempty"`
+	Order    string          `json:"order,omitempty"`
+	Stage    string          `json:"stage,omitempty"` // factory, goods-in, site, after repair
+	Racks    map[string]Rack `json:"racks,omitempty"`
+	Limits   Limits          `json:"limits"`
+	Netboot  Netboot         `json:"netboot,omitzero"`
+	Settings Settings        `json:"settings,omitzero"`
+	Machines []Machine       `json:"machines"`
+
+	// Resolved are the profiles and specs that the machines are judged with, by
+	// the SHA-256 of their bytes, so that a run needs no library any more.
+	Resolved map[string][]byte `json:"resolved,omitempty"`
+	// Source is the file that the batch was read from.
+	Source string `json:"source,omitempty"`
+	// Confirmed says that a person agreed to machines of an open run changing
+	// their identity (serial, BMC, UUID).
+	Confirmed bool `json:"-"`
+}
+
+// Rack is what the batch says of one rack.
+type Rack struct {
+	KW float64 `json:"kw,omitempty"` // power budget in kW; 0 = none stated
+}
+
+// Limits bound what goes on at once.
+type Limits struct {
+	Parallel int      `json:"parallel,omitempty"` // machines worked on at once; 0 means 16
+	Poll     Duration `json:"poll,omitempty"`     // between two questions to a BMC or host; 0 means 3 s
+}
+
+// Netboot says how machines reach this rackproof over HTTP.
+type Netboot struct {
+	Listen string `json:"listen,omitempty"` // host:port; port 0 or none = chosen once per run; host "" = the address facing each BMC
+	Images string `json:"images,omitempty"` // folder of images; "" = <state>/images
+}
+
+// Settings are what else a batch may state.
+type Settings struct {
+	Load Duration `json:"load,omitempty"` // time under load; 0 = by the spec
+}
+
+// Duration is a time.Duration that batch files state as a quantity ("10 min").
+type Duration time.Duration
+
+// Machine is one server as the batch names it, with the defaults laid under.
+type Machine struct {
+	Name    string   `json:"name"`
+	BMC     string   `json:"bmc"` // host or host:port
+	Serial  string   `json:"serial,omitempty"`
+	UUID    string   `json:"uuid,omitempty"`
+	Rack    string   `json:"rack,omitempty"`
+	U       int      `json:"u,omitempty"`
+	MAC     string   `json:"mac,omitempty"`  // of the NIC that boots
+	Host    string   `json:"host,omitempty"` // where SSH answers: address, or address:port
+	System  string   `json:"system,omitempty"`
+	Profile string   `json:"profile"`
+	Spec    string   `json:"spec"`
+	Login   BMCLogin `json:"bmc_login"`
+	SSH     SSH      `json:"ssh"`
+	Boot    Boot     `json:"boot"`
+
+	Expect profiles.Expect `json:"expect,omitzero"`
+
+	ProfileSHA256 string  `json:"profile_sha256,omitempty"` // key of Batch.Resolved
+	SpecSHA256    string  `json:"spec_sha256,omitempty"`
+	LoadedWatts   float64 `json:"loaded_watts,omitempty"` // of the profile; 0 = not stated
+	Minutes       int     `json:"minutes,omitempty"`      // expected burn-in of profile and spec
+}
+
+// BMCLogin is how to log in to a BMC. User and Password are references, never
+// secrets.
+type BMCLogin struct {
+	User     Ref    `json:"user"`
+	Password Ref    `json:"password"`
+	TLS      string `json:"tls"` // "pin", "insecure" or "ca:FILE"
+}
+
+// SSH is how to log in to the booted host.
+type SSH struct {
+	User       string `json:"user"`
+	Key        Ref    `json:"key"` // private key, PEM; "" = agent
+	Port       int    `json:"port"`
+	KnownHosts string `json:"known_hosts,omitempty"` // "" = the user's own
+}
+
+// Boot is what the machine is to boot for the burn-in.
+type Boot struct {
+	Image  string     `json:"image,omitempty"`
+	Method BootMethod `json:"method"`
+}
+
+// BootMethod is a way to bring the host up.
+type BootMethod string
+
+// The ways to bring a host up.
+const (
+	BootAuto     BootMethod = "auto"      // uefi-http when the BMC offers it and the image is there, else disk
+	BootUEFIHTTP BootMethod = "uefi-http" // the BMC gives the firmware a boot URI
+	BootDisk     BootMethod = "disk"      // the installed system
+	BootNone     BootMethod = "none"      // the machine is up; nothing is done
+)
+
+const (
+	defaultParallel = 16
+	defaultSpec     = "standard"
+	defaultWorkflow = "qualify"
+	// SimulatedImage is the image of the simulated rack: there is nothing to
+	// serve but the script and the seed.
+	SimulatedImage = "simulated"
+)
+
+// Find returns the machine called name.
+func (b *Batch) Find(name string) (Machine, bool) {
+	for _, m := range b.Machines {
+		if m.Name == name {
+			return m, true
+		}
+	}
+	return Machine{}, false
+}
+
+// Where is the place as people say it: "R12 U07", or "".
+func (m Machine) Where() string { return place(m.Rack, m.U) }

@@ -1,0 +1,234 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/rackproof/rackproof/burnin"
+	"github.com/rackproof/rackproof/profiles"
+)
+
+// Bench is the Worker of this machine: it does real steps, against real BMCs and
+// hosts, and keeps evidence in the state folder.
+type Bench struct {
+	State     string     // state folder
+	Workflows []Workflow // that it knows
+	Secrets   *Secrets   // values to keep out of everything written
+	Burner    Burner
+	Log       *slog.Logger
+	Version   string // of rackproof, for the record
+
+	// OpenBMC and OpenNode make connections; nil = Redfish and SSH.
+	OpenBMC  func(context.Context, Machine) (BMC, error)
+	OpenNode func(context.Context, Machine, Facts) (burnin.Shell, error)
+
+	mu   sync.Mutex
+	runs map[RunID]*site
+}
+
+// BrokenError says that rackproof itself failed, not the machine nor its
+// surroundings.
+type BrokenError struct{ Err error }
+
+func (e *BrokenError) Error() string { return "rackproof failed: " + e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *BrokenError) Unwrap() error { return e.Err }
+
+// AttemptDir is where the evidence of an attempt lies.
+func AttemptDir(state string, run RunID, machine string, attempt int) string {
+	return filepath.Join(RunDir(state, run), machine, strconv.Itoa(attempt))
+}
+
+// RunDir is the folder of a run.
+func RunDir(state string, run RunID) string { return filepath.Join(state, "runs", string(run)) }
+
+// Step implements Worker.
+func (b *Bench) Step(ctx context.Context, t Task, rec Recorder) (facts Facts, err error) {
+	var s *site
+	defer func() {
+		if v := recover(); v != nil {
+			err = &BrokenError{fmt.Errorf("%v", v)}
+			b.Log.Error("panic in a step", "machine", t.Machine.Name, "step", t.Step.Name, "panic", v, "stack", string(debug.Stack()))
+		}
+		err = b.Secrets.clean(err)
+		if s != nil && err != nil && ctx.Err() == nil {
+			s.log.Warn("step did not end", "machine", t.Machine.Name, "step", t.Step.Name, "try", t.Try, "err", err)
+		}
+	}()
+	if t.Plan.Version != PlanVersion {
+		return nil, &BrokenError{fmt.Errorf("the run was planned by version %d of the workflow, this rackproof knows %d; carry it on with the rackproof that started it", t.Plan.Version, PlanVersion)}
+	}
+	info, ok := b.find(t.Plan.Name, t.Step.Name)
+	if !ok {
+		return nil, &BrokenError{fmt.Errorf("workflow %s has no step %s", t.Plan.Name, t.Step.Name)}
+	}
+	if s, err = b.site(t); err != nil {
+		return nil, &BrokenError{err}
+	}
+	env, err := b.env(t, rec, s)
+	if err != nil {
+		return nil, &BrokenError{err}
+	}
+	defer func() {
+		if cerr := env.Close(); cerr != nil {
+			env.Log.Warn("session not closed", "err", cerr)
+		}
+	}()
+	if err := doneDoDone(ctx, info, t.Step.Timeout, env, s.brake); err != nil {
+		return nil, err
+	}
+	return news(t.Facts, env.Facts), nil
+}
+
+// doneDoDone asks, acts, and asks again.
+func doneDoDone(ctx context.Context, info StepInfo, timeout time.Duration, e *Env, brake *Brake) error {
+	done, err := within(ctx, timeout, info.Step, e, askDone)
+	if err != nil || done {
+		return err
+	}
+	if info.Canary {
+		if err := e.Close(); err != nil { // no session is held while others go first
+			e.Log.Warn("session not closed", "err", err)
+		}
+		if err := brake.Enter(ctx, e.Machine.Profile); err != nil {
+			return err
+		}
+		defer func() { brake.Leave(e.Machine.Profile, cause(err, e.Machine), ctx.Err() != nil) }()
+	}
+	done, err = within(ctx, timeout, info.Step, e, func(ctx context.Context, s Step, e *Env) (bool, error) {
+		facts, err := s.Do(ctx, e)
+		for k, v := range facts {
+			e.Facts[k] = v
+		}
+		if err != nil {
+			return false, err
+		}
+		return askDone(ctx, s, e)
+	})
+	if err == nil && !done {
+		err = fmt.Errorf("%s was carried out, but the machine does not show it", info.Step.Name())
+	}
+	return err
+}
+
+func askDone(ctx context.Context, s Step, e *Env) (bool, error) { return s.Done(ctx, e) }
+
+// within gives f the time of a step. Time that is up without a better word is an
+// infrastructure matter.
+func within(ctx context.Context, timeout time.Duration, s Step, e *Env, f func(context.Context, Step, *Env) (bool, error)) (bool, error) {
+	limited := ctx
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	ok, err := f(limited, s, e)
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	if err != nil && limited.Err() != nil && !waits(err) {
+		return false, &Stuck{
+			Why:  fmt.Sprintf("%s did not end within %s: %v", s.Name(), timeout, err),
+			Next: "rackproof resume " + string(e.Run),
+		}
+	}
+	return ok, err
+}
+
+// waits reports whether err says itself how the machine stands.
+func waits(err error) bool {
+	var (
+		stuck  *Stuck
+		hands  *Hands
+		fault  *Fault
+		broken *BrokenError
+	)
+	return errors.As(err, &stuck) || errors.As(err, &hands) || errors.As(err, &fault) || errors.As(err, &broken)
+}
+
+func (b *Bench) find(workflow, step string) (StepInfo, bool) {
+	for _, w := range b.Workflows {
+		if w.Name == workflow {
+			return w.Find(step)
+		}
+	}
+	return StepInfo{}, false
+}
+
+func (b *Bench) env(t Task, rec Recorder, s *site) (*Env, error) {
+	profile, spec, err := s.resolve(t)
+	if err != nil {
+		return nil, err
+	}
+	store, err := burnin.OpenStore(AttemptDir(b.State, t.Run, t.Machine.Name, t.Attempt))
+	if err != nil {
+		return nil, err
+	}
+	e := &Env{
+		Run: t.Run, Attempt: t.Attempt, Batch: t.Batch, Machine: t.Machine, Profile: profile, Spec: spec,
+		Log:   s.log.With("machine", t.Machine.Name, "attempt", t.Attempt, "step", t.Step.Name),
+		Store: store, Facts: t.Facts.Clone(), Boot: s.netboot, Burner: b.Burner,
+		Steps: t.Steps, Repairs: t.Repairs, Version: b.Version,
+		rec: rec, intents: map[string]Intent{}, startBoot: func(ctx context.Context) error { return s.startNetboot(ctx, t.Batch) },
+		open: openers{bmc: b.openBMC, node: b.openNode},
+	}
+	for k, v := range t.Intents {
+		e.intents[k] = v
+	}
+	if b.OpenBMC != nil {
+		e.open.bmc = b.OpenBMC
+	}
+	if b.OpenNode != nil {
+		e.open.node = b.OpenNode
+	}
+	return e, nil
+}
+
+// news are the facts that a step added or changed.
+func news(before, after Facts) Facts {
+	out := Facts{}
+	for k, v := range after {
+		if before[k] != v {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// Close ends what the runs opened: netboot servers and logs.
+func (b *Bench) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var errs []error
+	for _, s := range b.runs {
+		errs = append(errs, s.close())
+	}
+	b.runs = nil
+	return errors.Join(errs...)
+}
+
+// resolved are the profile and spec of one machine.
+type resolved struct {
+	profile *profiles.Profile
+	spec    *profiles.Spec
+}
+
+func openLog(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("run log: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("run log: %w", err)
+	}
+	return f, nil
+}

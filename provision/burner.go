@@ -1,0 +1,29 @@
+package provision
+
+import (
+	"context"
+	"time"
+
+	"github.com/rackproof/rackproof/burnin"
+	"github.com/rackproof/rackproof/profiles"
+)
+
+// Burner burns a booted node in and keeps what it measures. It may be called
+// again for an attempt that was interrupted, and then picks up what still runs
+// on the node. When ctx ends it takes the loads down.
+type Burner interface {
+	Burn(context.Context, BurnIn) error
+}
+
+// BurnIn is one burn-in of one machine.
+type BurnIn struct {
+	Node     burnin.Shell
+	Store    *burnin.Store
+	Profile  *profiles.Profile
+	Spec     *profiles.Spec
+	Run      RunID
+	Machine  string
+	Attempt  int
+	Duration time.Duration // of the loads; 0 = by the spec
+	Progress func(text string, until time.Time)
+}

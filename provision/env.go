@@ -1,0 +1,144 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/rackproof/rackproof/burnin"
+	"github.com/rackproof/rackproof/profiles"
+	"github.com/rackproof/rackproof/provision/netboot"
+)
+
+// Env is what a step sees: one machine in one attempt of one run. A BMC session
+// and a shell are opened when they are first asked for, and closed when the step
+// ends.
+type Env struct {
+	Run     RunID
+	Attempt int
+	Batch   *Batch
+	Machine Machine
+	Profile *profiles.Profile
+	Spec    *profiles.Spec
+	Log     *slog.Logger
+	Store   *burnin.Store
+	Facts   Facts // of earlier steps; Done and Do may add their own
+	Boot    *netboot.Server
+	Burner  Burner
+	Steps   []StepDone
+	Repairs []Repaired
+	Version string // of rackproof
+
+	rec       Recorder
+	intents   map[string]Intent
+	open      openers
+	startBoot func(context.Context) error
+	bmc       BMC
+	node      burnin.Shell
+	reported  time.Time
+	lastText  string
+}
+
+// openers make the connections of an Env.
+type openers struct {
+	bmc  func(context.Context, Machine) (BMC, error)
+	node func(context.Context, Machine, Facts) (burnin.Shell, error)
+}
+
+// Client returns the session with the machine's BMC.
+func (e *Env) Client(ctx context.Context) (BMC, error) {
+	if e.bmc != nil {
+		return e.bmc, nil
+	}
+	c, err := e.open.bmc(ctx, e.Machine)
+	if err != nil {
+		return nil, err
+	}
+	e.bmc = c
+	return c, nil
+}
+
+// Node returns a shell on the booted host.
+func (e *Env) Node(ctx context.Context) (burnin.Shell, error) {
+	if e.node != nil {
+		return e.node, nil
+	}
+	s, err := e.open.node(ctx, e.Machine, e.Facts)
+	if err != nil {
+		return nil, err
+	}
+	e.node = s
+	return s, nil
+}
+
+// StartBoot makes sure that boots are served.
+func (e *Env) StartBoot(ctx context.Context) error { return e.startBoot(ctx) }
+
+// Learn makes facts durable at once, for what must not be lost with the step.
+func (e *Env) Learn(ctx context.Context, facts Facts) error {
+	if err := e.rec.Record(ctx, Learned, facts); err != nil {
+		return err
+	}
+	for k, v := range facts {
+		e.Facts[k] = v
+	}
+	return nil
+}
+
+// DropNode closes the shell, because the host went away.
+func (e *Env) DropNode() {
+	if e.node != nil {
+		_ = e.node.Close()
+		e.node = nil
+	}
+}
+
+// Close ends the session and the shell.
+func (e *Env) Close() error {
+	e.DropNode()
+	if e.bmc == nil {
+		return nil
+	}
+	err := e.bmc.Close()
+	e.bmc = nil
+	return err
+}
+
+// progressEvery is the least time between two progress events of a machine: a
+// journal is no telemetry.
+const progressEvery = 5 * time.Second
+
+// Progress tells people how far the step is and when it may end.
+func (e *Env) Progress(ctx context.Context, until time.Time, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if text == e.lastText || time.Since(e.reported) < progressEvery {
+		return
+	}
+	e.reported, e.lastText = time.Now(), text
+	if err := e.rec.Record(ctx, Progressed, Progress{Text: text, Until: until}); err != nil && ctx.Err() == nil {
+		e.Log.Warn("progress not recorded", "err", err)
+	}
+}
+
+// WaitFor asks until check is true, pausing between, or until ctx ends: a
+// deadline is an infrastructure matter and makes the machine STUCK with why.
+func (e *Env) WaitFor(ctx context.Context, pause time.Duration, stuck Stuck, check func() (bool, error)) error {
+	for {
+		ok, err := check()
+		if err != nil || ok {
+			return err
+		}
+		t := time.NewTimer(pause)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			if cause := context.Cause(ctx); !errors.Is(cause, context.DeadlineExceeded) {
+				return cause
+			}
+			return &stuck
+		}
+	}
+}

@@ -1,0 +1,346 @@
+package provision
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/rackproof/rackproof/burnin"
+)
+
+// Fold makes a Run of its events, which must be in order and all of one run. It
+// is the one place where events get their meaning, for every engine alike. An
+// event that cannot be read is an error: half a story is no story. Kinds that
+// this version does not know are passed over.
+func Fold(events []Event) (Run, error) {
+	var r Run
+	for _, e := range events {
+		if err := r.Apply(e); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// Apply folds one more event into r.
+func (r *Run) Apply(e Event) error {
+	if r.ID == "" {
+		r.ID, r.Started = e.Run, e.At
+	}
+	r.Seq, r.Last = e.Seq, e.At
+	var err error
+	if e.Machine == "" {
+		err = r.applyRun(e)
+	} else if m := r.Find(e.Machine); m != nil {
+		err = m.apply(e, r.Plan)
+	}
+	if err != nil {
+		return fmt.Errorf("run %s, event %d (%s): %w", r.ID, e.Seq, e.Kind, err)
+	}
+	return nil
+}
+
+func (r *Run) applyRun(e Event) error {
+	switch e.Kind {
+	case Submitted, Edited:
+		return r.submit(e)
+	case Served:
+		return decode(e, &r.Owner)
+	case Resumed:
+		r.Cancelled = false
+		for i := range r.Machines {
+			r.Machines[i].resume(e)
+		}
+	case Cancelled:
+		r.Cancelled = true
+	case Stopped:
+		var sel Selector
+		if err := decode(e, &sel); err != nil {
+			return err
+		}
+		for i := range r.Machines {
+			if m := &r.Machines[i]; !m.Over() && sel.Match(m) {
+				m.stop(e)
+			}
+		}
+	}
+	return nil
+}
+
+// submit takes a batch, the first or an edited one. A machine that is there
+// already keeps its story; a machine that is over keeps also what it was tested
+// as, because it is never touched again without a retest.
+func (r *Run) submit(e Event) error {
+	var s Submission
+	if err := decode(e, &s); err != nil {
+		return err
+	}
+	if s.Batch == nil {
+		return fmt.Errorf("no batch in it")
+	}
+	if r.Batch != nil {
+		for sha, b := range r.Batch.Resolved { // of machines that are over
+			if s.Batch.Resolved == nil {
+				s.Batch.Resolved = map[string][]byte{}
+			}
+			s.Batch.Resolved[sha] = b
+		}
+	}
+	r.Batch, r.Plan = s.Batch, s.Plan
+	machines := make([]MachineRun, 0, len(s.Batch.Machines))
+	for _, m := range s.Batch.Machines {
+		old := r.Find(m.Name)
+		switch {
+		case old == nil:
+			machines = append(machines, MachineRun{
+				Machine: m, Attempt: 1, State: StateRun, Owner: OwnerTool, Since: e.At,
+				Step: firstStep(s.Plan), Facts: Facts{},
+			})
+		case old.Over():
+			machines = append(machines, *old)
+		default:
+			old.Machine = m
+			machines = append(machines, *old)
+		}
+	}
+	r.Machines = machines
+	return nil
+}
+
+func firstStep(p Plan) string {
+	if len(p.Steps) == 0 {
+		return ""
+	}
+	return p.Steps[0].Name
+}
+
+func (m *MachineRun) apply(e Event, p Plan) error {
+	switch e.Kind {
+	case HandsDone, Retested:
+		return m.again(e, p)
+	case StepStarted, Intended, Acted, Progressed, Learned, StepEnded, StepFailed, GotStuck, NeedsHands, Broke, MachineOver:
+		if e.Attempt != m.Attempt { // of an attempt that a retest has ended
+			return nil
+		}
+		return m.applyStep(e, p)
+	}
+	return nil
+}
+
+func (m *MachineRun) applyStep(e Event, p Plan) error {
+	switch e.Kind {
+	case StepStarted:
+		var t Try
+		if err := decode(e, &t); err != nil {
+			return err
+		}
+		m.set(e, StateRun, OwnerTool, "", "")
+		m.Step, m.Try, m.Broken = e.Step, t.Try, false
+	case Intended, Acted:
+		return m.intend(e)
+	case Progressed:
+		var pr Progress
+		if err := decode(e, &pr); err != nil {
+			return err
+		}
+		m.Why, m.Until = pr.Text, pr.Until
+	case Learned:
+		var f Facts
+		if err := decode(e, &f); err != nil {
+			return err
+		}
+		m.learn(f)
+	case StepEnded:
+		return m.stepEnded(e, p)
+	case StepFailed, Broke:
+		return m.failed(e, p)
+	case GotStuck:
+		var s Stuck
+		if err := decode(e, &s); err != nil {
+			return err
+		}
+		m.set(e, StateStuck, or(s.Owner, OwnerHands), s.Why, s.Next)
+		m.Until = s.Until
+	case NeedsHands:
+		h := &Hands{}
+		if err := decode(e, h); err != nil {
+			return err
+		}
+		m.set(e, StateHands, OwnerHands, h.Why, h.Next)
+		m.Hands = h
+	case MachineOver:
+		return m.over(e)
+	}
+	return nil
+}
+
+// set changes the state and who has the next move; Since moves only when the
+// state does.
+func (m *MachineRun) set(e Event, s State, owner, why, next string) {
+	if m.State != s {
+		m.Since = e.At
+	}
+	m.State, m.Owner, m.Why, m.Next = s, owner, why, next
+	m.Until = zeroTime
+	if s != StateHands {
+		m.Hands = nil
+	}
+}
+
+func (m *MachineRun) intend(e Event) error {
+	var in Intent
+	if err := decode(e, &in); err != nil {
+		return err
+	}
+	if m.Intents == nil {
+		m.Intents = map[string]Intent{}
+	}
+	in.Acted = e.Kind == Acted
+	m.Intents[in.Act] = in
+	return nil
+}
+
+func (m *MachineRun) stepEnded(e Event, p Plan) error {
+	var d StepDone
+	if err := decode(e, &d); err != nil {
+		return err
+	}
+	d.Step = e.Step
+	m.learn(d.Facts)
+	m.Steps = append(m.Steps, d)
+	m.Intents, m.Try, m.Why, m.Until = nil, 0, "", zeroTime
+	m.Step = m.nextStep(p)
+	return nil
+}
+
+// failed ends a try. Acts that happened are forgotten with it, so that the next
+// try may act again; an act of which nobody knows whether it happened is kept,
+// so that it is asked for first.
+func (m *MachineRun) failed(e Event, p Plan) error {
+	var f Failure
+	if err := decode(e, &f); err != nil {
+		return err
+	}
+	for act, in := range m.Intents {
+		if in.Acted {
+			delete(m.Intents, act)
+		}
+	}
+	m.learn(f.Facts)
+	m.Why = f.Error
+	switch {
+	case e.Kind == Broke:
+		m.set(e, StateStuck, OwnerTool, f.Error, "run.log has the details; rackproof resume "+string(e.Run))
+		m.Broken = true
+	case f.Fault:
+		m.Faulted = true
+		m.learn(Facts{FactFault: or(f.Line, f.Error)})
+		m.Intents = nil
+		m.Step = m.nextStep(p)
+	}
+	return nil
+}
+
+func (m *MachineRun) learn(f Facts) {
+	if m.Facts == nil {
+		m.Facts = Facts{}
+	}
+	for k, v := range f {
+		m.Facts[k] = v
+	}
+}
+
+// nextStep is the first step of the plan that has not ended in this attempt; ""
+// when there is none.
+func (m *MachineRun) nextStep(p Plan) string {
+	for _, s := range p.Steps {
+		done := slices.ContainsFunc(m.Steps, func(d StepDone) bool { return d.Step == s.Name })
+		if !done && (s.Always || !m.Faulted) {
+			return s.Name
+		}
+	}
+	return ""
+}
+
+func (m *MachineRun) over(e Event) error {
+	m.Result = burnin.Result(m.Facts[FactResult])
+	switch m.Result {
+	case burnin.Passed, burnin.PassedWithDeviations, burnin.Failed, burnin.Incomplete:
+	default: // no word of a result is never a pass
+		m.Result = burnin.Incomplete
+	}
+	if m.Faulted && m.Result != burnin.Failed {
+		m.Result = burnin.Failed
+	}
+	why := m.Facts[FactLine]
+	m.set(e, stateOf(m.Result), OwnerCustomer, why, "")
+	m.Step = ""
+	if m.Result == burnin.Failed || m.Result == burnin.Incomplete {
+		m.Owner = OwnerHands
+		m.Next = "rackproof retest " + m.Machine.Name
+	}
+	if ladder := m.Facts[FactLadder]; ladder != "" {
+		h := &Hands{}
+		if err := json.Unmarshal([]byte(ladder), h); err != nil {
+			return err
+		}
+		m.Hands = h
+		m.Next = h.Next
+		if len(h.Do) > 0 && h.Do[0].Who == OwnerVendor {
+			m.Owner = OwnerVendor
+		}
+	}
+	return nil
+}
+
+// again takes the word of a person. A machine that waits in the middle of its
+// attempt is asked again where it stands; one that is over gets a new attempt,
+// in the same run, so that the chain of serials stays whole.
+func (m *MachineRun) again(e Event, p Plan) error {
+	var rep Repaired
+	if err := decode(e, &rep); err != nil {
+		return err
+	}
+	if rep.At.IsZero() {
+		rep.At = e.At
+	}
+	if m.State == StateRun && !m.Stopped {
+		return nil
+	}
+	m.Repairs = append(m.Repairs, rep)
+	if !m.Over() && e.Kind == HandsDone {
+		m.resume(e)
+		return nil
+	}
+	facts := Facts{}
+	for _, k := range carried {
+		if v, ok := m.Facts[k]; ok {
+			facts[k] = v
+		}
+	}
+	*m = MachineRun{
+		Machine: m.Machine, Attempt: m.Attempt + 1, State: StateRun, Owner: OwnerTool, Since: e.At,
+		Step: firstStep(p), Facts: facts, Repairs: m.Repairs,
+	}
+	return nil
+}
+
+func (m *MachineRun) resume(e Event) {
+	if m.Over() {
+		return
+	}
+	m.Stopped, m.Broken = false, false
+	m.set(e, StateRun, OwnerTool, "", "")
+}
+
+func (m *MachineRun) stop(e Event) {
+	m.Stopped = true
+	m.set(e, StateRun, OwnerHands, "stopped by a person; its load is down", "rackproof resume "+string(e.Run))
+}
+
+func decode(e Event, v any) error {
+	if len(e.Data) == 0 {
+		return nil
+	}
+	return json.Unmarshal(e.Data, v)
+}

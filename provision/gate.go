@@ -1,0 +1,181 @@
+package provision
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// bigWatts is where a machine counts as one that a rack without a stated budget
+// carries only once under load (PEOPLE.md, "Power"). It plans and judges nothing.
+const bigWatts = 3000
+
+// rampPause keeps two machines of a rack from ramping up at once.
+const rampPause = time.Second
+
+// Gate holds machines back: by the number worked on at once, and by the power of
+// their rack.
+type Gate struct {
+	Ramp time.Duration // between two loads starting in one rack; 0 = a second
+
+	mu       sync.Mutex
+	parallel int
+	working  int
+	racks    map[string]*rackLoad
+	moved    chan struct{}
+}
+
+type rackLoad struct {
+	budget float64 // W; 0 = none stated
+	drawn  float64
+	big    int
+	last   time.Time // when the last load started
+}
+
+// NewGate makes the gate of a batch.
+func NewGate(b *Batch) *Gate {
+	g := &Gate{parallel: b.Limits.Parallel, racks: map[string]*rackLoad{}, moved: make(chan struct{}), Ramp: rampPause}
+	if g.parallel <= 0 {
+		g.parallel = defaultParallel
+	}
+	for name, r := range b.Racks {
+		g.racks[name] = &rackLoad{budget: r.KW * 1000}
+	}
+	return g
+}
+
+// Slot waits for a free place among those worked on at once.
+func (g *Gate) Slot(ctx context.Context) (release func(), err error) {
+	err = g.wait(ctx, func() (bool, time.Duration) {
+		if g.working >= g.parallel {
+			return false, 0
+		}
+		g.working++
+		return true, 0
+	})
+	if err != nil {
+		return nil, err
+	}
+	return sync.OnceFunc(func() { g.free(func() { g.working-- }) }), nil
+}
+
+// Power waits until m's rack can carry it under load.
+func (g *Gate) Power(ctx context.Context, m Machine) (release func(), err error) {
+	err = g.wait(ctx, func() (bool, time.Duration) {
+		r := g.rack(m.Rack)
+		if !r.carries(m) {
+			return false, 0
+		}
+		if pause := g.Ramp - time.Since(r.last); pause > 0 && !r.last.IsZero() {
+			return false, pause
+		}
+		r.drawn += m.LoadedWatts
+		if big(m) {
+			r.big++
+		}
+		r.last = time.Now()
+		return true, 0
+	})
+	if err != nil {
+		return nil, err
+	}
+	return sync.OnceFunc(func() {
+		g.free(func() {
+			r := g.rack(m.Rack)
+			r.drawn -= m.LoadedWatts
+			if big(m) {
+				r.big--
+			}
+		})
+	}), nil
+}
+
+// big counts also a machine whose profile does not say what it draws: a tripped
+// breaker costs more than a wait.
+func big(m Machine) bool { return m.LoadedWatts > bigWatts || m.LoadedWatts == 0 }
+
+func (r *rackLoad) carries(m Machine) bool {
+	if r.budget == 0 {
+		return !big(m) || r.big == 0
+	}
+	if m.LoadedWatts == 0 {
+		return r.drawn == 0 && r.big == 0
+	}
+	return r.drawn+m.LoadedWatts <= r.budget
+}
+
+func (g *Gate) rack(name string) *rackLoad {
+	r := g.racks[name]
+	if r == nil {
+		r = &rackLoad{}
+		g.racks[name] = r
+	}
+	return r
+}
+
+// wait asks take, under the lock, until it is true. take may say after how long
+// it is worth asking again; otherwise it is asked when something was given back.
+func (g *Gate) wait(ctx context.Context, take func() (bool, time.Duration)) error {
+	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		g.mu.Lock()
+		ok, pause := take()
+		moved := g.moved
+		g.mu.Unlock()
+		if ok {
+			return nil
+		}
+		var timer <-chan time.Time
+		if pause > 0 {
+			t := time.NewTimer(pause)
+			defer t.Stop()
+			timer = t.C
+		}
+		select {
+		case <-moved:
+		case <-timer:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (g *Gate) free(give func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	give()
+	close(g.moved)
+	g.moved = make(chan struct{})
+}
+
+// PowerAdvice says for each rack without a budget which line to add, where more
+// than one of its machines is big.
+func PowerAdvice(b *Batch) []string {
+	count, watts := map[string]int{}, map[string]float64{}
+	var order []string
+	for _, m := range b.Machines {
+		if b.Racks[m.Rack].KW > 0 || !big(m) {
+			continue
+		}
+		if count[m.Rack] == 0 {
+			order = append(order, m.Rack)
+		}
+		count[m.Rack]++
+		watts[m.Rack] += m.LoadedWatts
+	}
+	var out []string
+	for _, rack := range order {
+		if count[rack] < 2 {
+			continue
+		}
+		if rack == "" {
+			out = append(out, fmt.Sprintf("%d machines over 3 kW have no rack: one of them is loaded at a time. Add rack: to each, and `racks: {R1: {kw: …}}`.", count[rack]))
+			continue
+		}
+		out = append(out, fmt.Sprintf("rack %s has no power budget: one machine over 3 kW is loaded at a time. All %d at once draw %.1f kW; if the rack carries that, add `racks: {%s: {kw: %.0f}}`.",
+			rack, count[rack], watts[rack]/1000, rack, watts[rack]/1000+0.5))
+	}
+	return out
+}

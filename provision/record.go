@@ -1,0 +1,94 @@
+package provision
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/rackproof/rackproof/burnin"
+	"github.com/rackproof/rackproof/redfish"
+)
+
+// begin writes what the record of an attempt starts with: the exact profile and
+// spec, and what is known of the machine.
+func (e *Env) begin() error {
+	if err := e.Store.SetProfile(e.Profile.Bytes(), e.Spec.Bytes()); err != nil {
+		return err
+	}
+	if _, ok, err := e.Store.Meta(); err != nil || ok {
+		return err
+	}
+	err := e.Store.SetMeta(burnin.Meta{
+		Run: string(e.Run), Machine: e.Machine.Name, Attempt: e.Attempt, Coverage: burnin.CoverFull,
+		Started: time.Now(), Rackproof: e.Version, Simulated: e.Machine.Boot.Image == SimulatedImage,
+	})
+	if err != nil {
+		return err
+	}
+	return e.keepMachine(nil)
+}
+
+// keepMachine writes machine.json from what is known now.
+func (e *Env) keepMachine(bios []burnin.BIOSLine) error {
+	m := e.Machine
+	rec := burnin.Machine{
+		Name: m.Name, Rack: m.Rack, U: m.U,
+		Customer: e.Batch.Customer, Order: e.Batch.Order, Stage: e.Batch.Stage,
+		Wanted: burnin.WantedIdentity{Serial: m.Serial, UUID: m.UUID, MAC: m.MAC},
+		BIOS:   bios, Image: m.Boot.Image, BootID: e.Facts[FactBootID], Proof: e.Facts[FactProof],
+		Insecure: e.Facts[FactInsecure] == "true", HandedOver: e.Facts[FactHandover], Facts: publicFacts(e.Facts),
+	}
+	for _, s := range e.Steps {
+		rec.Steps = append(rec.Steps, burnin.StepTime{Step: s.Step, Started: s.Started, Seconds: s.Seconds, Tries: s.Tries})
+	}
+	for _, r := range e.Repairs {
+		rec.Repaired = append(rec.Repaired, r.Repair())
+	}
+	return e.Store.SetMachine(rec)
+}
+
+// publicFacts leaves out what only steps use among themselves.
+func publicFacts(f Facts) map[string]string {
+	out := map[string]string{}
+	for _, k := range slices.Sorted(maps.Keys(f)) {
+		switch k {
+		case FactBIOSFound, FactBIOSWanted, FactResult, FactLine, FactLadder, FactHostKey:
+		default:
+			out[k] = f[k]
+		}
+	}
+	return out
+}
+
+// biosLines joins what was found, wanted and is now in force.
+func biosLines(found, want map[string]any, now redfish.BIOS) []burnin.BIOSLine {
+	var out []burnin.BIOSLine
+	for _, k := range slices.Sorted(maps.Keys(want)) {
+		line := burnin.BIOSLine{Attribute: k, Found: now.Attributes[k], Wanted: want[k], Now: now.Attributes[k]}
+		if v, changed := found[k]; changed {
+			line.Found = v
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// attributes reads a fact that holds BIOS attributes. Nothing there is no
+// attribute.
+func attributes(f Facts, key string) (map[string]any, error) {
+	if f[key] == "" {
+		return nil, nil
+	}
+	var out map[string]any
+	if err := json.Unmarshal([]byte(f[key]), &out); err != nil {
+		return nil, fmt.Errorf("fact %s: %w", key, err)
+	}
+	return out, nil
+}
+
+func asJSON(v any) (string, error) {
+	b, err := json.Marshal(v)
+	return string(b), err
+}

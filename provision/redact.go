@@ -1,0 +1,136 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+)
+
+// redactedText stands where a secret was.
+const redactedText = "[redacted]"
+
+// Secrets are the values that must never be written. Every value that a Ref
+// resolves to is added before it is used.
+type Secrets struct {
+	mu     sync.RWMutex
+	values []string
+}
+
+// Add hides value from now on. Values of one or two characters are not hidden:
+// they would make every text unreadable and are found out by guessing anyway.
+func (s *Secrets) Add(value string) {
+	if len(value) < 3 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range append([]string{value}, strings.Split(value, "\n")...) { // a key is also seen line by line
+		if len(v) >= 3 {
+			s.values = append(s.values, v)
+		}
+	}
+}
+
+// Redact returns text without secrets.
+func (s *Secrets) Redact(text string) string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, v := range s.values {
+		text = strings.ReplaceAll(text, v, redactedText)
+	}
+	return text
+}
+
+// Handler wraps a slog.Handler so that no secret reaches it, wherever in a
+// record it stands.
+func (s *Secrets) Handler(next slog.Handler) slog.Handler { return &redactor{s, next} }
+
+type redactor struct {
+	secrets *Secrets
+	next    slog.Handler
+}
+
+func (h *redactor) Enabled(ctx context.Context, l slog.Level) bool { return h.next.Enabled(ctx, l) }
+
+func (h *redactor) Handle(ctx context.Context, r slog.Record) error {
+	clean := slog.NewRecord(r.Time, r.Level, h.secrets.Redact(r.Message), r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		clean.AddAttrs(h.attr(a))
+		return true
+	})
+	return h.next.Handle(ctx, clean)
+}
+
+func (h *redactor) WithAttrs(attrs []slog.Attr) slog.Handler {
+	clean := make([]slog.Attr, len(attrs))
+	for i, a := range attrs {
+		clean[i] = h.attr(a)
+	}
+	return &redactor{h.secrets, h.next.WithAttrs(clean)}
+}
+
+func (h *redactor) WithGroup(name string) slog.Handler {
+	return &redactor{h.secrets, h.next.WithGroup(name)}
+}
+
+// attr turns everything that is no plain number or time into redacted text:
+// errors and structs can carry a secret inside.
+func (h *redactor) attr(a slog.Attr) slog.Attr {
+	v := a.Value.Resolve()
+	switch v.Kind() {
+	case slog.KindString:
+		return slog.String(a.Key, h.secrets.Redact(v.String()))
+	case slog.KindGroup:
+		var group []slog.Attr
+		for _, inner := range v.Group() {
+			group = append(group, h.attr(inner))
+		}
+		return slog.Attr{Key: a.Key, Value: slog.GroupValue(group...)}
+	case slog.KindAny:
+		return slog.String(a.Key, h.secrets.Redact(fmt.Sprint(v.Any())))
+	default:
+		return slog.Attr{Key: a.Key, Value: v}
+	}
+}
+
+// clean takes secrets out of an error's texts and keeps its kind.
+func (s *Secrets) clean(err error) error {
+	if err == nil || s == nil {
+		return err
+	}
+	var (
+		stuck *Stuck
+		hands *Hands
+		fault *Fault
+	)
+	switch {
+	case errors.As(err, &stuck):
+		c := *stuck
+		c.Why, c.Next = s.Redact(c.Why), s.Redact(c.Next)
+		return &c
+	case errors.As(err, &hands):
+		c := *hands
+		c.Why, c.Next = s.Redact(c.Why), s.Redact(c.Next)
+		return &c
+	case errors.As(err, &fault):
+		c := *fault
+		c.Line, c.Why = s.Redact(c.Line), s.Redact(c.Why)
+		return &c
+	}
+	if text := err.Error(); s.Redact(text) != text {
+		return &redactedError{s.Redact(text), err}
+	}
+	return err
+}
+
+// redactedError prints without secrets; errors.Is still sees the cause.
+type redactedError struct {
+	text string
+	err  error
+}
+
+func (e *redactedError) Error() string { return e.text }
+func (e *redactedError) Unwrap() error { return e.err }

@@ -1,0 +1,156 @@
+package provision
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Ref says where a secret is, never what it is: "env:NAME", "file:PATH",
+// "command:pass show bmc/r12u07", "csv:FILE#COLUMN" (the row whose column name is
+// the machine's). It is printed and journaled; what it resolves to never is.
+type Ref string
+
+const commandDeadline = 30 * time.Second
+
+// Resolve fetches the secret. The error names the reference and never its value.
+func (r Ref) Resolve(ctx context.Context) (string, error) { return r.ResolveFor(ctx, "") }
+
+// ResolveFor is Resolve for one machine, whose row a csv reference takes.
+func (r Ref) ResolveFor(ctx context.Context, machine string) (string, error) {
+	kind, rest, err := r.parts()
+	if err != nil {
+		return "", err
+	}
+	var value string
+	switch kind {
+	case "env":
+		value = os.Getenv(rest)
+		if value == "" {
+			return "", fmt.Errorf("credential %s is not set; export %s", r, rest)
+		}
+	case "file":
+		b, err := os.ReadFile(expandHome(rest))
+		if err != nil {
+			return "", fmt.Errorf("credential %s: %w", r, err)
+		}
+		value = string(b)
+	case "command":
+		if value, err = runCommand(ctx, rest); err != nil {
+			return "", fmt.Errorf("credential %s: %w", r, err)
+		}
+	case "csv":
+		if value, err = csvCell(rest, machine); err != nil {
+			return "", fmt.Errorf("credential %s: %w", r, err)
+		}
+	}
+	if kind != "file" || strings.Count(value, "\n") <= 1 { // a key file keeps its lines
+		value = strings.TrimRight(value, "\r\n")
+	}
+	if value == "" {
+		return "", fmt.Errorf("credential %s is empty", r)
+	}
+	return value, nil
+}
+
+// Check reports, without running or contacting anything, a reference that cannot
+// resolve: wrong form, variable not set, file not there.
+func (r Ref) Check(machine string) error {
+	kind, rest, err := r.parts()
+	if err != nil {
+		return err
+	}
+	if kind == "command" {
+		return nil
+	}
+	if kind == "file" {
+		if _, err := os.Stat(expandHome(rest)); err != nil {
+			return fmt.Errorf("credential %s: %w", r, withoutPath(err))
+		}
+		return nil
+	}
+	_, err = r.ResolveFor(context.Background(), machine)
+	return err
+}
+
+// parts splits a reference. Text that is no reference may be a secret that
+// somebody wrote down here, so the error does not repeat it.
+func (r Ref) parts() (kind, rest string, err error) {
+	kind, rest, ok := strings.Cut(string(r), ":")
+	if !ok || rest == "" || !slices.Contains([]string{"env", "file", "command", "csv"}, kind) {
+		return "", "", errors.New("a credential must be a reference, not the secret itself: env:NAME, file:PATH, command:… or csv:FILE#COLUMN")
+	}
+	return kind, rest, nil
+}
+
+func runCommand(ctx context.Context, line string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandDeadline)
+	defer cancel()
+	shell, flag := "/bin/sh", "-c"
+	if runtime.GOOS == "windows" {
+		shell, flag = "cmd", "/c"
+	}
+	cmd := exec.CommandContext(ctx, shell, flag, line)
+	cmd.WaitDelay = time.Second
+	var out bytes.Buffer
+	cmd.Stdout = &out // its stderr may hold anything: not repeated
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("the command failed (%w); run it by hand to see why", err)
+	}
+	return out.String(), nil
+}
+
+func csvCell(rest, machine string) (string, error) {
+	file, column, ok := strings.Cut(rest, "#")
+	if !ok || column == "" {
+		return "", errors.New("write csv:FILE#COLUMN")
+	}
+	f, err := os.Open(expandHome(file))
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		return "", err
+	}
+	if len(rows) == 0 {
+		return "", errors.New("the file is empty")
+	}
+	name, col := slices.Index(rows[0], "name"), slices.Index(rows[0], column)
+	if name < 0 || col < 0 {
+		return "", fmt.Errorf("the file needs the columns name and %s", column)
+	}
+	for _, row := range rows[1:] {
+		if row[name] == machine {
+			return row[col], nil
+		}
+	}
+	return "", fmt.Errorf("no row named %q", machine)
+}
+
+func expandHome(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	return path
+}
+
+func withoutPath(err error) error {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}

@@ -1,0 +1,182 @@
+package provision
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/rackproof/rackproof/burnin"
+)
+
+// Step is one idempotent move. Done asks the machine, or the store of this run
+// and attempt, never the journal; Do acts, through Env.Act wherever something
+// changes. Done is asked again after Do, and must then be true.
+type Step interface {
+	Name() string
+	Done(context.Context, *Env) (bool, error)
+	Do(context.Context, *Env) (Facts, error)
+}
+
+// Planner is a Step that can say what it would change. Plan changes nothing.
+type Planner interface {
+	Plan(context.Context, *Env) ([]Change, error)
+}
+
+// Change is one thing that a run would change on a machine.
+type Change struct {
+	Step string `json:"step"`
+	What string `json:"what"`
+	Now  string `json:"now,omitempty"`
+	Want string `json:"want,omitempty"`
+}
+
+// Facts are small public strings that the engine journals and gives to later
+// steps: host address, boot id, result. Never a secret.
+type Facts map[string]string
+
+// Names of facts that more than one step uses.
+const (
+	FactUUID       = "bmc_uuid"      // SMBIOS UUID by the BMC
+	FactBMCMAC     = "bmc_mac"       // of the BMC, by the BMC
+	FactModel      = "model"         // by the BMC
+	FactMember     = "serial_is"     // member of the identity set that the batch's serial equals
+	FactPrint      = "bmc_sha256"    // certificate of the BMC
+	FactInsecure   = "tls_insecure"  // "true" when no certificate was checked
+	FactBIOSFound  = "bios_found"    // JSON: attributes as they were before we changed them
+	FactBIOSWanted = "bios_wanted"   // JSON: attributes as the burn-in wants them
+	FactUnmapped   = "bios_unmapped" // wishes that the board has no attribute for
+	FactBoot       = "boot_method"   // how the host was brought up
+	FactToken      = "token"         // one-time token of this boot; public once it was on the wire
+	FactHostKey    = "host_key"      // SSH public key that we injected
+	FactReset      = "last_reset"    // of the BMC, after our boot
+	FactHost       = "host_address"  // where the booted host said its SSH answers
+	FactBootID     = "boot_id"       // of the host
+	FactProof      = "proof"         // how host and BMC were proven one machine; "" = not
+	FactFault      = "fault"         // a step found the machine at fault
+	FactResult     = "result"        // burnin.Result
+	FactLine       = "line"          // first line for people
+	FactLadder     = "hands"         // JSON: Hands of a failed machine
+	FactHandover   = "handed_over"   // state at handover
+	FactNote       = "note"          // remark for the report
+)
+
+// carried are the facts that outlive an attempt: what was found on arrival is
+// found once.
+var carried = []string{FactBIOSFound}
+
+// Clone returns a copy that may be changed.
+func (f Facts) Clone() Facts {
+	if f == nil {
+		return Facts{}
+	}
+	return maps.Clone(f)
+}
+
+// StepInfo is a step of a workflow, with what an engine must know of it.
+type StepInfo struct {
+	Step    Step
+	Timeout time.Duration // of one try, waiting for the machine included
+	Tries   int
+	Always  bool // runs also after a fault: the report
+	Loads   bool // draws full power: waits for the rack's budget
+	Canary  bool // changes many machines alike: 1, then 3, then the rest, with a brake
+}
+
+// Workflow is an ordered, named list of steps.
+type Workflow struct {
+	Name  string
+	Steps []StepInfo
+}
+
+// Find returns the step called name.
+func (w Workflow) Find(name string) (StepInfo, bool) {
+	for _, s := range w.Steps {
+		if s.Step.Name() == name {
+			return s, true
+		}
+	}
+	return StepInfo{}, false
+}
+
+// Plan is a workflow as data, which engines interpret and journal.
+type Plan struct {
+	Name    string     `json:"name"`
+	Version int        `json:"version"`
+	Steps   []PlanStep `json:"steps"`
+}
+
+// PlanVersion is the version of the plan that this rackproof writes. A worker
+// that does not know a run's version refuses it.
+const PlanVersion = 1
+
+// PlanStep is StepInfo without the code.
+type PlanStep struct {
+	Name    string        `json:"name"`
+	Timeout time.Duration `json:"timeout_ns"`
+	Tries   int           `json:"tries"`
+	Always  bool          `json:"always,omitempty"`
+	Loads   bool          `json:"loads,omitempty"`
+	Canary  bool          `json:"canary,omitempty"`
+}
+
+// Plan returns the workflow as data.
+func (w Workflow) Plan() Plan {
+	p := Plan{Name: w.Name, Version: PlanVersion}
+	for _, s := range w.Steps {
+		p.Steps = append(p.Steps, PlanStep{
+			Name: s.Step.Name(), Timeout: s.Timeout, Tries: max(s.Tries, 1),
+			Always: s.Always, Loads: s.Loads, Canary: s.Canary,
+		})
+	}
+	return p
+}
+
+// Hands is the error by which a step waits for a person.
+type Hands struct {
+	Do     []burnin.Advice `json:"do"`               // what to do, in this order
+	Where  string          `json:"where"`            // "R12 U07, GPU SXM3"
+	Next   string          `json:"next"`             // the command that goes on
+	Ladder string          `json:"ladder,omitempty"` // rung of the ladder: "1 of 3"
+	Why    string          `json:"why"`
+	Knows  string          `json:"knows,omitempty"` // how the tool knows that it was done
+}
+
+func (h *Hands) Error() string {
+	return fmt.Sprintf("%s (waits for hands: %s)", h.Why, h.Next)
+}
+
+// Minutes is how long the first rung takes.
+func (h *Hands) Minutes() int {
+	if len(h.Do) == 0 {
+		return 0
+	}
+	return h.Do[0].Minutes
+}
+
+// Stuck is the error by which a step says that infrastructure keeps it from
+// going on: no address, wrong password, silent BMC. It is never hardware.
+type Stuck struct {
+	Why   string    `json:"why"`
+	Next  string    `json:"next"`
+	Owner string    `json:"owner,omitempty"` // who can help; "" means hands
+	Until time.Time `json:"until,omitzero"`
+}
+
+func (s *Stuck) Error() string {
+	if s.Next == "" {
+		return s.Why
+	}
+	return strings.TrimRight(s.Why, ".") + ". " + s.Next
+}
+
+// Fault is the error by which a step says that the machine itself is at fault:
+// no further step works on it but those that always run, and the report says why.
+type Fault struct {
+	Line string // at most 100 characters, without machine and place
+	Why  string
+	Do   []burnin.Advice
+}
+
+func (f *Fault) Error() string { return f.Why }

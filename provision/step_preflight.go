@@ -1,0 +1,32 @@
+package provision
+
+import (
+	"context"
+	"fmt"
+)
+
+// preflight asks whether the machine can be worked on at all: credentials, BMC,
+// certificate, image. It changes nothing.
+type preflight struct{}
+
+func (preflight) Name() string { return "preflight" }
+
+func (preflight) Done(ctx context.Context, e *Env) (bool, error) {
+	c, err := e.Client(ctx)
+	if err != nil {
+		return false, err
+	}
+	e.Facts[FactPrint] = c.Fingerprint()
+	if c.Insecure() {
+		e.Facts[FactInsecure] = "true"
+	}
+	if e.Machine.Boot.Method == BootUEFIHTTP && !e.Boot.HasImage(e.Machine.Boot.Image) {
+		return false, &Stuck{
+			Why:  fmt.Sprintf("there is no image %q in %s", e.Machine.Boot.Image, e.Boot.Images),
+			Next: "Put vmlinuz, initrd and cmdline into that folder, or choose another boot.image or boot.method.",
+		}
+	}
+	return true, nil
+}
+
+func (preflight) Do(context.Context, *Env) (Facts, error) { return nil, nil }

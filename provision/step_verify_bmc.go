@@ -1,0 +1,137 @@
+package provision
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rackproof/rackproof/burnin"
+	"github.com/rackproof/rackproof/redfish"
+)
+
+// verifyBMC makes sure that the BMC at the batch's address is that of the machine
+// the batch means, and keeps its inventory as evidence.
+type verifyBMC struct{}
+
+func (verifyBMC) Name() string { return "verify-bmc" }
+
+const probeInventory = "bmc-inventory"
+
+func (verifyBMC) Done(_ context.Context, e *Env) (bool, error) {
+	return e.Store.Has(burnin.PhaseBMC, probeInventory) && e.Facts[FactMember] != "", nil
+}
+
+func (verifyBMC) Do(ctx context.Context, e *Env) (Facts, error) {
+	c, err := e.Client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.begin(); err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	inv, err := c.Inventory(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("inventory of the BMC: %w", err)
+	}
+	id := inv.System
+	member, err := match(e.Machine, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := keepBodies(e.Store, probeInventory, c.Recorded(), start); err != nil {
+		return nil, err
+	}
+	facts := Facts{FactUUID: id.UUID, FactBMCMAC: id.BMCMAC, FactMember: member, FactModel: strings.TrimSpace(id.Manufacturer + " " + id.Model)}
+	if n := len(inv.Partial); n > 0 {
+		e.Log.Warn("the BMC did not give all of its inventory", "missing", n, "first", inv.Partial[0])
+	}
+	if mac := strings.ToLower(e.Machine.MAC); mac != "" && len(id.NICMACs) > 0 && !slices.Contains(id.NICMACs, mac) {
+		facts[FactNote] = fmt.Sprintf("MAC %s of the batch is not among the %d that the BMC lists", mac, len(id.NICMACs))
+	}
+	return facts, nil
+}
+
+// match finds the member of the identity set that the batch's serial equals. A
+// serial that matches none is another machine: nobody's hardware is touched on a
+// guess.
+func match(m Machine, id redfish.Identity) (member string, err error) {
+	if m.UUID != "" && id.UUID != "" && !sameUUID(m.UUID, id.UUID) {
+		return "", wrongMachine(m, fmt.Sprintf("batch says UUID %s, BMC %s says %s", m.UUID, m.BMC, id.UUID))
+	}
+	if m.Serial == "" {
+		if m.UUID != "" && id.UUID != "" {
+			return "uuid", nil
+		}
+		return "not stated", nil
+	}
+	if member, ok := id.Match(m.Serial); ok {
+		return member, nil
+	}
+	return "", wrongMachine(m, fmt.Sprintf("batch says S/N %s, BMC %s says %s", m.Serial, m.BMC, serials(id)))
+}
+
+func serials(id redfish.Identity) string {
+	var all []string
+	for _, s := range []struct{ name, value string }{
+		{"service tag", id.ServiceTag}, {"system", id.SystemSerial}, {"chassis", id.ChassisSerial}, {"board", id.BoardSerial},
+	} {
+		if s.value != "" {
+			all = append(all, s.name+" "+s.value)
+		}
+	}
+	if len(all) == 0 {
+		return "no serial at all"
+	}
+	return strings.Join(all, ", ")
+}
+
+func wrongMachine(m Machine, why string) error {
+	return &Hands{
+		Why: why, Where: or(m.Where(), m.Name),
+		Do: []burnin.Advice{{
+			Do: "compare the sticker with the batch file and the BMC cable with its label; correct the one that is wrong", Minutes: 5, Who: OwnerHands,
+			Retest: "the BMC shows the serial that the batch names",
+		}},
+		Next:  "rackproof done " + m.Name,
+		Knows: "it asks the BMC for its serials again",
+	}
+}
+
+// sameUUID compares in both byte orders: SMBIOS before 2.6 and some BMCs turn
+// the first three groups round.
+func sameUUID(a, b string) bool {
+	a, b = strings.ToLower(strings.TrimSpace(a)), strings.ToLower(strings.TrimSpace(b))
+	return a == b || swapUUID(a) == b
+}
+
+func swapUUID(s string) string {
+	h := strings.ReplaceAll(s, "-", "")
+	if len(h) != 32 {
+		return s
+	}
+	turn := func(p string) string {
+		var out string
+		for i := len(p) - 2; i >= 0; i -= 2 {
+			out += p[i : i+2]
+		}
+		return out
+	}
+	return turn(h[:8]) + "-" + turn(h[8:12]) + "-" + turn(h[12:16]) + "-" + h[16:20] + "-" + h[20:]
+}
+
+// keepBodies writes Redfish bodies, redacted by the client, as evidence.
+func keepBodies(store *burnin.Store, probe string, bodies map[string]json.RawMessage, start time.Time) error {
+	out, err := burnin.JSON(bodies)
+	if err != nil {
+		return fmt.Errorf("evidence %s: %w", probe, err)
+	}
+	return store.Add(&burnin.Evidence{
+		Probe: probe, Phase: burnin.PhaseBMC, Source: burnin.FromBMC, Ended: burnin.EndedExit,
+		Command: fmt.Sprintf("Redfish GET of %d resources", len(bodies)),
+		Started: start, Seconds: time.Since(start).Seconds(), Out: out,
+	})
+}
