@@ -182,4 +182,3 @@ func (t *bmcReader) hostChassis() (redfishBody, bool) {
 	}
 	return redfishBody{}, false
 }
-

@@ -1,0 +1,138 @@
+package burnin
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+var (
+	// "EDAC MC1: 1 CE memory read error on CPU_SrcID#1_Channel#1_DIMM#0 (channel:1 …"
+	edacForm = regexp.MustCompile(`EDAC (?:\S+ )?MC\d+: (\d+) (CE|UE) (.*)$`)
+	edacPart = regexp.MustCompile(` on (\S+)`)
+	// "mce: [Hardware Error]: CPU 2: Machine Check: 0 Bank 21: dc2040000400011b"
+	mceStatus = regexp.MustCompile(`Bank (\d+): ([0-9a-f]{16})\b`)
+	// "{1}[Hardware Error]: event severity: corrected"
+	ghesSeverity = regexp.MustCompile(`\[Hardware Error\]:\s+event severity: (\w+)`)
+	// "[Hardware Error]: Corrected error, no action required." of AMD's decoder
+	amdSeverity = regexp.MustCompile(`\[Hardware Error\]:\s+(Corrected|Uncorrected|Deferred|Fatal|System Fatal)\b`)
+	// "pcieport 0000:15:01.0: AER: Corrected error received: 0000:19:00.0"
+	aerForm = regexp.MustCompile(`AER: (?:Multiple )?(Corrected|Uncorrected(?: \((Non-Fatal|Fatal)\))?|Uncorrectable(?: \((Non-Fatal|Fatal)\))?) error`)
+	// "nvme 0000:19:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer"
+	aerBusError = regexp.MustCompile(`PCIe Bus Error: severity=(Corrected|Uncorrected \((Non-Fatal|Fatal)\))`)
+	// "nvme nvme0: I/O 22 QID 5 timeout, aborting", "nvme0n1: … critical medium error"
+	nvmeForm = regexp.MustCompile(`\b(nvme\d+)(?:c\d+)?(?:n\d+)?\b`)
+)
+
+// mceUncorrected is the bit MCi_STATUS.UC (Intel SDM volume 3, machine-check
+// architecture; AMD APM volume 2, machine check registers).
+const mceUncorrected = uint64(1) << 61
+
+// memoryEvent looks for an error of memory or of the processor's own checks.
+func (d *KernelLogData) memoryEvent(i int) {
+	l := d.Lines[i]
+	ev := KernelEvent{Count: 1, Text: l.Text, Time: l.Time}
+	switch {
+	case edacForm.MatchString(l.Text):
+		m := edacForm.FindStringSubmatch(l.Text)
+		ev.Count, ev.Kind = max(1, atoi(m[1])), EventCorrected
+		if m[2] == "UE" {
+			ev.Kind = EventUncorrected
+		}
+		if part := edacPart.FindStringSubmatch(m[3]); part != nil {
+			ev.Part = part[1]
+		}
+	case ghesSeverity.MatchString(l.Text):
+		if d.ghesIsPCIe(i) {
+			return // its AER lines follow
+		}
+		ev.Kind = severityKind(ghesSeverity.FindStringSubmatch(l.Text)[1])
+	case amdSeverity.MatchString(l.Text):
+		ev.Kind = severityKind(amdSeverity.FindStringSubmatch(l.Text)[1])
+	case strings.Contains(l.Text, "[Hardware Error]") && mceStatus.MatchString(l.Text):
+		status, err := strconv.ParseUint(mceStatus.FindStringSubmatch(l.Text)[2], 16, 64)
+		ev.Kind = EventCorrected
+		if err != nil || status&mceUncorrected != 0 {
+			ev.Kind = EventUncorrected
+		}
+	case strings.HasPrefix(l.Text, "Memory failure: 0x"), strings.Contains(l.Text, "Machine Check Exception"),
+		strings.Contains(l.Text, "Uncorrected hardware memory error"):
+		ev.Kind = EventUncorrected
+	case strings.Contains(l.Text, "Machine check events logged"):
+		ev.Kind = EventUnclear // the events themselves are in mcelog or rasdaemon
+	}
+	if ev.Kind != "" {
+		d.Memory = append(d.Memory, ev)
+	}
+}
+
+// ghesIsPCIe reports whether the firmware's report that begins in line i is of a
+// PCIe device: reports of all parts begin alike.
+func (d *KernelLogData) ghesIsPCIe(i int) bool {
+	for _, l := range d.Lines[i+1 : min(i+8, len(d.Lines))] {
+		switch {
+		case ghesSeverity.MatchString(l.Text):
+			return false // the next report
+		case strings.Contains(l.Text, "section_type: PCIe error"):
+			return true
+		}
+	}
+	return false
+}
+
+// severityKind reads the words of GHES (UEFI, appendix N) and of AMD's decoder.
+func severityKind(word string) EventKind {
+	switch strings.ToLower(word) {
+	case "corrected":
+		return EventCorrected
+	case "info", "informational":
+		return ""
+	case "fatal", "system fatal":
+		return EventFatal
+	default: // recoverable, uncorrected, deferred
+		return EventUncorrected
+	}
+}
+
+// aerEvent looks for an error of a PCIe link.
+func (d *KernelLogData) aerEvent(l KernelLine) {
+	words := ""
+	if m := aerForm.FindStringSubmatch(l.Text); m != nil {
+		words = m[0]
+	} else if m := aerBusError.FindStringSubmatch(l.Text); m != nil {
+		words = m[0]
+	}
+	if words == "" {
+		return
+	}
+	ev := KernelEvent{Count: 1, Text: l.Text, Time: l.Time, Kind: EventUncorrected}
+	switch {
+	case strings.Contains(words, "Corrected") && !strings.Contains(words, "Uncorrected"):
+		ev.Kind = EventCorrected
+	case strings.Contains(words, "(Fatal)"):
+		ev.Kind = EventFatal
+	}
+	if all := anyAddress.FindAllString(l.Text, -1); len(all) > 0 {
+		ev.Address = normalAddress(all[len(all)-1]) // the last one is where the error came from
+	}
+	d.AER = append(d.AER, ev)
+}
+
+// nvmeTrouble are what the kernel prints when a drive does not answer or loses data.
+var nvmeTrouble = []string{
+	"timeout, aborting", "timeout, reset controller", "timeout, disable controller", "controller is down", "device not ready",
+	"removing after probe failure", "critical medium error", "i/o error", "critical target error", "failed to set features",
+	"completion polled",
+}
+
+func (d *KernelLogData) driveEvent(l KernelLine) {
+	m := nvmeForm.FindStringSubmatch(l.Text)
+	if m == nil || !containsAny(strings.ToLower(l.Text), nvmeTrouble) {
+		return
+	}
+	ev := KernelEvent{Kind: EventUncorrected, Part: m[1], Count: 1, Text: l.Text, Time: l.Time}
+	if a := anyAddress.FindString(l.Text); a != "" {
+		ev.Address = normalAddress(a)
+	}
+	d.NVMe = append(d.NVMe, ev)
+}
