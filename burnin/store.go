@@ -53,6 +53,8 @@ func OpenStore(dir string) (*Store, error) {
 // Dir is the folder.
 func (s *Store) Dir() string { return s.dir }
 
+func (s *Store) path(name string) string { return filepath.Join(s.dir, name) }
+
 // Add seals e and writes it. An evidence of the same phase and name is replaced.
 func (s *Store) Add(e *Evidence) error {
 	if err := checkNames(e); err != nil {
@@ -90,8 +92,25 @@ func (s *Store) Add(e *Evidence) error {
 // Has reports whether the evidence of phase and name ("nvme-smart@nvme0") is
 // stored whole.
 func (s *Store) Has(phase Phase, name string) bool {
-	_, err := os.Stat(filepath.Join(s.dir, string(phase), name+".json"))
+	_, err := os.Stat(s.path(filepath.Join(string(phase), name+".json")))
 	return err == nil
+}
+
+// evidence reads one evidence back, nil when it is not stored.
+func (s *Store) evidence(phase Phase, name string) (*Evidence, error) {
+	if !s.Has(phase, name) {
+		return nil, nil
+	}
+	return readEvidence(string(phase)+"/"+name+".json", func(file string) []byte {
+		b, err := os.ReadFile(s.path(filepath.FromSlash(file)))
+		if err != nil {
+			return nil
+		}
+		if b == nil {
+			b = []byte{}
+		}
+		return b
+	})
 }
 
 // SetMeta writes evidence.json.
@@ -103,7 +122,7 @@ func (s *Store) SetMeta(m Meta) error {
 
 // Meta reads evidence.json; ok is false when the attempt is new.
 func (s *Store) Meta() (m Meta, ok bool, err error) {
-	b, err := os.ReadFile(filepath.Join(s.dir, metaFile))
+	b, err := os.ReadFile(s.path(metaFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return m, false, nil
 	}
@@ -144,7 +163,7 @@ func (s *Store) writeJSON(name string, v any) error {
 
 // write puts a file into place atomically and durably.
 func (s *Store) write(name string, b []byte) (err error) {
-	path := filepath.Join(s.dir, name)
+	path := s.path(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("write evidence: %w", err)
 	}
@@ -168,7 +187,7 @@ func (s *Store) write(name string, b []byte) (err error) {
 }
 
 func (s *Store) remove(name string) error {
-	err := os.Remove(filepath.Join(s.dir, name))
+	err := os.Remove(s.path(name))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("replace evidence: %w", err)
 	}

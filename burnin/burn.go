@@ -1,0 +1,188 @@
+package burnin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// BurnOptions says what to burn in, how, and where the evidence goes.
+type BurnOptions struct {
+	Node    *Node
+	Sources []Source // asked in every phase beside the node; a BMC reader
+	Store   *Store
+	Machine Machine // machine.json; its BootID is filled in
+	Spec    []byte  // resolved bytes, stored with those of Node.Profile
+
+	Run       string // whose work this is: the same name picks up what it has on the node
+	Attempt   int
+	Owner     string // person@host
+	Rackproof string // version, for the record
+
+	Duration time.Duration // of the load; 0 = look only: phase before, nothing else
+	Loads    []Load        // usually Loads()
+	DeadMan  time.Duration // loads end by themselves this long after we were last heard; 0 = two minutes
+	Root     string        // folder on the node, "" = the usual one
+	Resume   bool          // what is stored already is not measured again
+	Coverage Coverage      // what the record can prove; "" = host
+
+	Log *slog.Logger // may be nil
+}
+
+// Errors of Burn that a caller decides by.
+var (
+	// ErrDetach, as the cause of a cancelled context, leaves the load running on the
+	// node for another process of the same run. Any other cause ends it.
+	ErrDetach = errors.New("detached: the load goes on")
+	// ErrGPUBusy means that somebody else's work runs on the GPUs.
+	ErrGPUBusy = errors.New("somebody else's GPU work runs on the node")
+)
+
+// Burn collects the evidence of one attempt: before, under load, after. It judges
+// nothing. Everything is stored as soon as it is known, so a call with Resume goes
+// on where an earlier one ended, in whichever process. A node that fails under
+// load is evidence and no error; an error is about reaching it, or about us.
+func Burn(ctx context.Context, o BurnOptions) error {
+	b := &burn{BurnOptions: o, node: o.Node}
+	if b.Log == nil {
+		b.Log = slog.New(slog.DiscardHandler)
+	}
+	if err := b.open(ctx); err != nil {
+		return err
+	}
+	if err := b.phase(ctx, PhaseBefore); err != nil {
+		return err
+	}
+	if b.Duration > 0 {
+		if err := b.load(ctx); err != nil {
+			return err
+		}
+		if err := b.phase(ctx, PhaseAfter); err != nil {
+			return err
+		}
+	}
+	return b.setMeta(func(m *Meta) { m.Ended = time.Now() })
+}
+
+// burn is one call of Burn.
+type burn struct {
+	BurnOptions
+	node  *Node
+	facts *Facts
+
+	mu   sync.Mutex
+	meta Meta
+}
+
+// open prepares the folder, and throws away what an earlier boot has measured:
+// counters start at zero with every boot, so a change over two boots means nothing.
+func (b *burn) open(ctx context.Context) (err error) {
+	old, there, err := b.Store.Meta()
+	if err != nil {
+		return err
+	}
+	var tools []string
+	for _, l := range b.Loads {
+		tools = append(tools, l.Tool)
+	}
+	if b.facts, err = b.node.Facts(ctx, tools...); err != nil {
+		return err
+	}
+	if there && b.Resume {
+		b.meta = old
+	} else {
+		b.meta = Meta{Run: b.Run, Machine: b.Machine.Name, Attempt: b.Attempt, Coverage: b.coverage(), Started: time.Now(), Rackproof: b.Rackproof}
+		b.Resume = false
+	}
+	if b.Resume && b.Store.bootID() != b.facts.BootID {
+		b.Resume = false
+		b.note("the node was booted anew since the attempt began: all phases are measured again")
+	}
+	b.Machine.BootID = b.facts.BootID
+	if !b.Resume {
+		if err := b.Store.forget(PhaseBefore, PhaseLoad, PhaseAfter); err != nil {
+			return err
+		}
+	}
+	var profile []byte
+	if b.node.Profile != nil {
+		profile = b.node.Profile.Bytes()
+	}
+	return errors.Join(b.setMeta(nil), b.Store.SetMachine(b.Machine), b.Store.SetProfile(profile, b.Spec))
+}
+
+func (b *burn) coverage() Coverage {
+	if b.Coverage == "" {
+		return CoverHost
+	}
+	return b.Coverage
+}
+
+// phase collects a phase, without what is stored already.
+func (b *burn) phase(ctx context.Context, phase Phase) error {
+	skip := func(name string) bool { return b.Resume && b.Store.Has(phase, name) }
+	if _, err := b.node.collect(ctx, phase, skip, b.Store.Add); err != nil {
+		return fmt.Errorf("phase %s: %w", phase, err)
+	}
+	for _, s := range b.Sources {
+		got, err := s.Collect(ctx, phase)
+		for _, e := range got {
+			err = errors.Join(err, b.Store.Add(e))
+		}
+		if err != nil {
+			return fmt.Errorf("phase %s: %w", phase, err)
+		}
+	}
+	return nil
+}
+
+// note writes down what happened on the way.
+func (b *burn) note(text string) {
+	b.Log.Warn(text, "machine", b.Machine.Name)
+	stamped := time.Now().UTC().Format(time.RFC3339) + " " + text
+	err := b.setMeta(func(m *Meta) { m.Notes = append(m.Notes, stamped) })
+	if err != nil {
+		b.Log.Error("note not stored", "err", err)
+	}
+}
+
+func (b *burn) setMeta(change func(*Meta)) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if change != nil {
+		change(&b.meta)
+	}
+	return b.Store.SetMeta(b.meta)
+}
+
+// bootID is the boot in which the stored evidence was measured; "" when nothing
+// was yet.
+func (s *Store) bootID() string {
+	var m Machine
+	b, err := os.ReadFile(s.path(machineFile))
+	if err != nil || json.Unmarshal(b, &m) != nil {
+		return ""
+	}
+	return m.BootID
+}
+
+// forget removes the evidence of phases.
+func (s *Store) forget(phases ...Phase) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range phases {
+		if !slices.Contains([]Phase{PhaseBefore, PhaseLoad, PhaseAfter}, p) {
+			return fmt.Errorf("phase %s cannot be measured again", p)
+		}
+		if err := os.RemoveAll(s.path(string(p))); err != nil {
+			return fmt.Errorf("forget evidence: %w", err)
+		}
+	}
+	return nil
+}

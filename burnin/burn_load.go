@@ -1,0 +1,312 @@
+package burnin
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// pollEvery is how often the node hears of us and we of it under load.
+	pollEvery = 2 * time.Second
+	// overtime is how long past its duration a load may still be ending, before the
+	// node ends it.
+	overtime = 60 * time.Second
+	// settle is when under load the full probes are run: everything is warm then,
+	// and a short load still has room for them.
+	settle = 30 * time.Second
+)
+
+// samplePrefix names the unit that samples a probe.
+const samplePrefix = "sample-"
+
+// loadsProbe is the last evidence of the phase load: which units ran and how each
+// ended. Where it is stored, the phase is over.
+const loadsProbe = "loads"
+
+// Ways in which a load is cut before its time.
+var (
+	// ErrStopped means that somebody stopped the load from outside.
+	ErrStopped = errors.New("the load was stopped; run again to repeat it")
+	errSilence = errors.New("the node heard nothing of us for too long and ended the load")
+)
+
+// load runs the phase load: units on the node, their output streamed off while
+// they run, the full probes once in the middle.
+func (b *burn) load(ctx context.Context) error {
+	if b.Resume && b.Store.Has(PhaseLoad, loadsProbe) {
+		return nil
+	}
+	// What was measured after an earlier load is no longer after.
+	if err := b.Store.forget(PhaseAfter); err != nil {
+		return err
+	}
+	err := b.loadOnce(ctx)
+	if errors.Is(err, errSilence) && ctx.Err() == nil {
+		b.note(err.Error() + ": it begins anew")
+		err = b.loadOnce(ctx)
+	}
+	return err
+}
+
+func (b *burn) loadOnce(ctx context.Context) error {
+	folder, err := b.takeNode(ctx)
+	if err != nil {
+		return err
+	}
+	chosen, missing := choose(b.Loads, b.facts, b.node.profile())
+	for _, l := range missing {
+		err = errors.Join(err, b.noTool(l))
+	}
+	r := &loadRun{burn: b, folder: folder, loads: chosen}
+	if err == nil {
+		err = r.run(ctx)
+	}
+	if err != nil && errors.Is(context.Cause(ctx), ErrDetach) {
+		return err
+	}
+	// Also after a cancelled context the node is left as it was found.
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	defer cancel()
+	if _, cleanErr := ReleaseNode(clean, b.node.Shell, b.Root, b.Run); cleanErr != nil {
+		b.note("the folder on the node was not removed: " + cleanErr.Error())
+	}
+	return err
+}
+
+// takeNode acquires the node. A load of ours that was cut (by the dead-man timer,
+// by a stop) is cleared away and begins anew.
+func (b *burn) takeNode(ctx context.Context) (*nodeFolder, error) {
+	claim := Claim{Run: b.Run, Attempt: b.Attempt, Owner: b.Owner, DeadMan: b.DeadMan, Root: b.Root}
+	folder, err := acquire(ctx, b.node.Shell, claim)
+	if err != nil {
+		return nil, err
+	}
+	if folder.again && folder.ended != "" {
+		b.note("the earlier load was cut (" + folder.ended + "): it begins anew")
+		if _, err := ReleaseNode(ctx, b.node.Shell, b.Root, b.Run); err != nil {
+			return nil, err
+		}
+		if folder, err = acquire(ctx, b.node.Shell, claim); err != nil {
+			return nil, err
+		}
+	}
+	if folder.again && streamID(b.Store) == folder.id {
+		b.note("picked up the running load")
+		return folder, nil
+	}
+	// What was fetched earlier is of another load, or incomplete.
+	if err := b.Store.forget(PhaseLoad); err != nil {
+		return nil, err
+	}
+	if folder.again {
+		return folder, nil
+	}
+	return folder, b.gpusFree(ctx)
+}
+
+// gpusFree refuses to load GPUs on which somebody works.
+func (b *burn) gpusFree(ctx context.Context) error {
+	if !b.facts.Has("nvidia-smi") {
+		return nil
+	}
+	out, err := b.node.Shell.Run(ctx, Command{
+		Line:     nodeLine("gpu-work", nil, "exec nvidia-smi --query-compute-apps=pid,process_name --format=csv,noheader"),
+		Deadline: 20 * time.Second,
+	})
+	if err != nil && out.Ended != EndedTimeout {
+		return err
+	}
+	work := bytes.TrimSpace(out.Out)
+	if out.Ended == EndedExit && out.Exit != nil && *out.Exit == 0 && len(work) > 0 {
+		release, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+		defer cancel()
+		_, _ = ReleaseNode(release, b.node.Shell, b.Root, b.Run)
+		return fmt.Errorf("%w%s. Wait for it or end it, then start again", ErrGPUBusy, firstLine(work))
+	}
+	return nil
+}
+
+// noTool records that a part stays idle because no program for it is there.
+func (b *burn) noTool(l Load) error {
+	return b.Store.Add(&Evidence{
+		Probe: l.Name, Phase: PhaseLoad, Command: l.Command(b.node.profile(), b.Duration), Source: b.node.Origin,
+		Started: time.Now(), BootID: b.facts.BootID, Ended: EndedNoTool,
+	})
+}
+
+// loadRun is one load being watched.
+type loadRun struct {
+	*burn
+	folder *nodeFolder
+	loads  []Load
+	stream *stream
+	began  time.Time
+	last   *report
+}
+
+// run watches the load to its end. A node that was rebooted under load ends the
+// phase with what there is: it is a finding, not an error.
+func (r *loadRun) run(ctx context.Context) (err error) {
+	if r.stream, err = openStream(r.Store, r.folder.id); err != nil {
+		return err
+	}
+	if err := r.startAll(ctx); err != nil {
+		return err
+	}
+	group, gctx := errgroup.WithContext(ctx)
+	over, finish := context.WithCancel(gctx)
+	group.Go(func() error {
+		defer finish()
+		return r.watch(gctx)
+	})
+	group.Go(func() error { return r.middle(over) })
+	err = group.Wait()
+	switch {
+	case errors.Is(err, errNoFolder) && ctx.Err() == nil:
+		r.note("the node lost our folder under load: it was rebooted, or somebody released it")
+	case err != nil:
+		return errors.Join(err, r.abandon(ctx))
+	}
+	return r.finish()
+}
+
+// abandon takes loads down when we end before they do. Detached, they go on.
+func (r *loadRun) abandon(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), ErrDetach) {
+		return nil
+	}
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+	defer cancel()
+	stuck, err := r.folder.stop(late)
+	if stuck {
+		r.note("a process of the load hangs in the node's kernel and could not be ended")
+	}
+	if err != nil {
+		return fmt.Errorf("loads could not be stopped, the node ends them itself: %w", err)
+	}
+	return nil
+}
+
+// startAll starts the samplers, then the loads. What runs already is left alone.
+func (r *loadRun) startAll(ctx context.Context) error {
+	longest := r.Duration + overtime
+	r.began = time.Now()
+	for _, p := range r.sampled() {
+		if err := r.folder.start(ctx, samplePrefix+p.Name, "sample", sampleCommand(p, r.node), longest); err != nil {
+			return err
+		}
+	}
+	for _, l := range r.loads {
+		if err := r.folder.start(ctx, l.Name, "load", l.Command(r.node.profile(), r.Duration), longest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sampled are the probes that are sampled on this node.
+func (r *loadRun) sampled() []ProbeSpec {
+	var out []ProbeSpec
+	for _, p := range r.node.Probes {
+		if p.Sampled && r.facts.Has(p.Tool) && sampleCommand(p, r.node) != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func sampleCommand(p ProbeSpec, n *Node) string {
+	if p.Sample != nil {
+		if c := p.Sample(n.profile()); c != "" {
+			return c
+		}
+	}
+	if p.Command == nil {
+		return ""
+	}
+	return p.Command(n.profile())
+}
+
+// watch polls until no load runs any more and everything is fetched.
+func (r *loadRun) watch(ctx context.Context) error {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	stopped := false
+	for {
+		report, err := r.folder.poll(ctx, r.stream.offsets())
+		if err != nil {
+			return err
+		}
+		if err := r.stream.take(report.chunks); err != nil {
+			return err
+		}
+		r.progress(report)
+		if !stopped {
+			r.last = report
+			if err := cut(report.ended); err != nil {
+				return err
+			}
+		}
+		late := time.Since(r.began) > r.Duration+2*overtime
+		switch {
+		case !stopped && (report.ended != "" || report.loadsOver() || late):
+			if _, err := r.folder.stop(ctx); err != nil {
+				return err
+			}
+			stopped = true
+			continue
+		case stopped && len(report.chunks) == 0:
+			return nil
+		case stopped:
+			continue // more to fetch
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// cut tells a load that was ended before its time from one that is over.
+func cut(ended string) error {
+	switch ended {
+	case "stop":
+		return ErrStopped
+	case "dead-man":
+		return errSilence
+	}
+	return nil
+}
+
+func (r *loadRun) progress(report *report) {
+	for _, u := range report.units {
+		if u.kind == "load" && !u.started.IsZero() {
+			began := u.started.Add(-r.facts.skew)
+			r.node.tell(Progress{Phase: PhaseLoad, Doing: "load: " + u.name, Left: max(time.Until(began.Add(r.Duration)), 0)})
+			return
+		}
+	}
+}
+
+// middle runs the full probes once while the load is at its height.
+func (r *loadRun) middle(ctx context.Context) error {
+	timer := time.NewTimer(min(settle, r.Duration/3))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return nil // the load is over, or watch says why not
+	}
+	skip := func(name string) bool { return r.Store.Has(PhaseLoad, name) }
+	_, err := r.node.collect(ctx, PhaseLoad, skip, r.Store.Add)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,194 @@
+package burnin
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Facts is what a node says of itself in one round trip, before any probe.
+type Facts struct {
+	Host    string
+	Clock   string // of the node, RFC 3339
+	BootID  string
+	UID     int
+	CPUs    int
+	GPUs    int // NVIDIA GPUs on the PCI bus, whether or not a driver is loaded
+	NVMes   int
+	Vendor  string // DMI, as are the next two
+	Product string
+	Board   string
+	tools   map[string]bool
+
+	skew time.Duration // node's clock minus ours
+}
+
+// Has reports whether a program is on the node.
+func (f *Facts) Has(tool string) bool { return tool == "" || f.tools[tool] }
+
+const factsScript = `
+echo "host $(uname -n)"
+echo "clock $(date -u +%Y-%m-%dT%H:%M:%SZ)"
+echo "boot $(cat /proc/sys/kernel/random/boot_id 2>/dev/null)"
+echo "uid $(id -u)"
+echo "cpus $(getconf _NPROCESSORS_ONLN)"
+for k in sys_vendor product_name board_name; do
+	if [ -r /sys/class/dmi/id/$k ]; then echo "$k $(cat /sys/class/dmi/id/$k)"; fi
+done
+n=0
+for d in /sys/bus/pci/devices/*; do
+	{ read -r vendor <"$d/vendor" && read -r class <"$d/class"; } 2>/dev/null || continue
+	case $vendor$class in 0x10de0x030[02]*) n=$((n + 1)) ;; esac
+done
+echo "gpus $n"
+n=0
+for d in /sys/class/nvme/nvme*; do [ -e "$d" ] && n=$((n + 1)); done
+echo "nvmes $n"
+for t; do command -v "$t" >/dev/null 2>&1 && echo "tool $t"; done
+echo end`
+
+// askFacts asks the node about itself and which of tools it has.
+func askFacts(ctx context.Context, sh Shell, tools []string) (*Facts, error) {
+	began := time.Now()
+	out, err := sh.Run(ctx, Command{Line: nodeLine("facts", tools, factsScript), Deadline: 20 * time.Second})
+	if err != nil {
+		return nil, err
+	}
+	f, err := parseFacts(out.Out)
+	if err != nil {
+		return nil, fmt.Errorf("the node does not answer as a Linux host does (%s): %w%s", endWords(out), err, firstLine(out.Err))
+	}
+	if clock, err := time.Parse(time.RFC3339, f.Clock); err == nil {
+		f.skew = clock.Sub(began.Add(time.Since(began) / 2)).Round(time.Second)
+	}
+	return f, nil
+}
+
+func parseFacts(b []byte) (*Facts, error) {
+	f := &Facts{UID: -1, tools: map[string]bool{}}
+	numbers := map[string]*int{"uid": &f.UID, "cpus": &f.CPUs, "gpus": &f.GPUs, "nvmes": &f.NVMes}
+	words := map[string]*string{
+		"host": &f.Host, "clock": &f.Clock, "boot": &f.BootID,
+		"sys_vendor": &f.Vendor, "product_name": &f.Product, "board_name": &f.Board,
+	}
+	whole := false
+	for line := range bytes.Lines(b) {
+		key, value, _ := strings.Cut(strings.TrimSpace(string(line)), " ")
+		switch {
+		case key == "end":
+			whole = true
+		case key == "tool":
+			f.tools[value] = true
+		case words[key] != nil:
+			*words[key] = strings.TrimSpace(value)
+		case numbers[key] != nil:
+			n, err := strconv.Atoi(value)
+			if err != nil {
+				return nil, fmt.Errorf("%s is %q, want a number", key, value)
+			}
+			*numbers[key] = n
+		}
+	}
+	if !whole {
+		return nil, fmt.Errorf("the answer is cut after %d bytes", len(b))
+	}
+	return f, nil
+}
+
+// tools are the programs that probes and loads need, each once.
+func tools(probes []ProbeSpec, more ...string) []string {
+	set := map[string]bool{}
+	for _, p := range probes {
+		set[p.Tool] = true
+	}
+	for _, t := range more {
+		set[t] = true
+	}
+	delete(set, "")
+	return slices.Sorted(maps.Keys(set))
+}
+
+// survey is what a second round trip brings: the instances of probes that are run
+// once per device, and the versions of tools.
+type survey struct {
+	instances map[string][]string
+	versions  map[string]string
+}
+
+const sectionMark = "#rackproof-section "
+
+// askSurvey runs every Instances and Version line of probes whose tool is there,
+// in one round trip; vendor tools that may hang come last, so that a hang costs
+// no more than their versions.
+func askSurvey(ctx context.Context, sh Shell, probes []ProbeSpec) (*survey, error) {
+	var script strings.Builder
+	var names []string
+	section := func(kind string, p ProbeSpec, line string) {
+		names = append(names, kind+" "+p.Name)
+		fmt.Fprintf(&script, "\necho '%s%s %s'\n{ %s\n} 2>/dev/null </dev/null | head -n 200", sectionMark, kind, p.Name, line)
+	}
+	for _, p := range probes {
+		if p.Instances != "" {
+			section("instances", p, p.Instances)
+		}
+	}
+	late := slices.Clone(probes)
+	slices.SortStableFunc(late, func(a, b ProbeSpec) int { return strings.Compare(a.Family, b.Family) })
+	for _, p := range late {
+		if p.Version != "" {
+			section("version", p, p.Version)
+		}
+	}
+	s := &survey{instances: map[string][]string{}, versions: map[string]string{}}
+	if len(names) == 0 {
+		return s, nil
+	}
+	script.WriteString("\necho '" + sectionMark + "end'")
+	out, err := sh.Run(ctx, Command{Line: nodeLine("survey", names, script.String()), Deadline: 15 * time.Second})
+	if err != nil {
+		return nil, err
+	}
+	s.parse(out.Out)
+	return s, nil
+}
+
+func (s *survey) parse(b []byte) {
+	var kind, probe string
+	lines := bufio.NewScanner(bytes.NewReader(b))
+	for lines.Scan() {
+		line := strings.TrimSpace(lines.Text())
+		if head, ok := strings.CutPrefix(line, sectionMark); ok {
+			kind, probe, _ = strings.Cut(head, " ")
+			continue
+		}
+		switch {
+		case line == "":
+		case kind == "instances" && instanceName.MatchString(line):
+			s.instances[probe] = append(s.instances[probe], line)
+		case kind == "version" && s.versions[probe] == "":
+			s.versions[probe] = line
+		}
+	}
+}
+
+func endWords(o Output) string {
+	if o.Exit != nil {
+		return fmt.Sprintf("exit %d", *o.Exit)
+	}
+	return string(o.Ended)
+}
+
+// firstLine is the first line of a stream, set off for the end of a message.
+func firstLine(b []byte) string {
+	line, _, _ := bytes.Cut(bytes.TrimSpace(b), []byte("\n"))
+	if len(line) == 0 {
+		return ""
+	}
+	return ": " + string(line[:min(len(line), 200)])
+}

@@ -1,0 +1,181 @@
+package burnin
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rackproof/rackproof/profiles"
+)
+
+// Load is a stress program that keeps parts of a node busy while telemetry is
+// sampled. Its output is evidence of the phase load under its name.
+type Load struct {
+	Name string
+	Busy []Class // classes of part that it keeps busy
+	Tool string  // program that must be on the node; "" = shell only
+	// Command returns the POSIX shell line; it ends by itself after d with exit
+	// status 0. It writes to no disk and changes no setting; its working folder is
+	// in memory and removed afterwards.
+	Command func(p *profiles.Profile, d time.Duration) string
+}
+
+// Loads is the ordered list of what can keep a part busy. Of those that name the
+// same first class, the first whose tool is there is run.
+func Loads() []Load {
+	return []Load{
+		{Name: "stress-ng", Busy: []Class{ClassCPU}, Tool: "stress-ng", Command: stressNG},
+		{Name: "cpu-loop", Busy: []Class{ClassCPU}, Command: cpuLoop},
+		{Name: "nvme-read", Busy: []Class{ClassNVMe}, Command: nvmeRead},
+		{Name: "gpu-burn", Busy: []Class{ClassSXM, ClassPCIeGPU}, Tool: "gpu_burn", Command: gpuBurn},
+		{Name: "dcgm-load", Busy: []Class{ClassSXM, ClassPCIeGPU}, Tool: "dcgmproftester12", Command: dcgmLoad},
+		{Name: "nvbandwidth", Busy: []Class{ClassSXM, ClassPCIeGPU}, Tool: "nvbandwidth", Command: nvbandwidth},
+	}
+}
+
+// choose picks the loads for a node and says what stays idle because no tool is
+// there. A load without a first choice on the node is returned in missing, so that
+// the record says which program was not found.
+func choose(loads []Load, f *Facts, p *profiles.Profile) (chosen, missing []Load) {
+	served := map[Class]bool{}
+	for _, l := range loads {
+		class := l.Busy[0]
+		if served[class] || !hasClass(class, f, p) || !f.Has(l.Tool) {
+			continue
+		}
+		served[class] = true
+		chosen = append(chosen, l)
+	}
+	for _, l := range loads {
+		class := l.Busy[0]
+		if !served[class] && hasClass(class, f, p) {
+			served[class] = true
+			missing = append(missing, l)
+		}
+	}
+	return chosen, missing
+}
+
+// hasClass reports whether the node has, or should have, such parts.
+func hasClass(c Class, f *Facts, p *profiles.Profile) bool {
+	switch c {
+	case ClassSXM, ClassPCIeGPU:
+		return f.GPUs > 0 || p.GPU.Count.Set()
+	case ClassNVMe:
+		return f.NVMes > 0
+	}
+	return true
+}
+
+// Notice says before anything runs what will be loaded, written and left behind.
+func Notice(f *Facts, loads []Load, p *profiles.Profile, d time.Duration) string {
+	if p == nil {
+		p = &profiles.Profile{}
+	}
+	chosen, missing := choose(loads, f, p)
+	var parts []string
+	for _, l := range chosen {
+		switch l.Busy[0] {
+		case ClassSXM, ClassPCIeGPU:
+			parts = append(parts, plural(f.GPUs, "GPU"))
+		case ClassNVMe:
+			parts = append(parts, plural(f.NVMes, "NVMe drive")+" (reads only)")
+		case ClassCPU:
+			parts = append(parts, plural(f.CPUs, "CPU thread"))
+		}
+	}
+	if len(parts) == 0 || d <= 0 {
+		return "Will only look, load nothing. Writes to no disk. Changes no setting. Leaves nothing."
+	}
+	s := fmt.Sprintf("Will load %s for %s. Writes to no disk. Changes no setting. Leaves nothing.", list(parts), span(d))
+	for _, l := range missing {
+		s += fmt.Sprintf(" No %s load: %s is not on the node, so what needs one is not run.", className(l.Busy[0]), l.Tool)
+	}
+	return s
+}
+
+func className(c Class) string {
+	switch c {
+	case ClassSXM, ClassPCIeGPU:
+		return "GPU"
+	case ClassNVMe:
+		return "NVMe"
+	}
+	return strings.ToUpper(string(c))
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func list(parts []string) string {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	last := len(parts) - 1
+	return strings.Join(parts[:last], ", ") + " and " + parts[last]
+}
+
+// span is a duration as people say it.
+func span(d time.Duration) string {
+	switch {
+	case d%time.Hour == 0:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	case d >= time.Minute && d%time.Minute == 0:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d >= time.Hour:
+		return d.Round(time.Minute).String()
+	}
+	return fmt.Sprintf("%d s", int(d.Seconds()))
+}
+
+func seconds(d time.Duration) int { return max(int(d.Seconds()), 1) }
+
+func stressNG(_ *profiles.Profile, d time.Duration) string {
+	return fmt.Sprintf("exec stress-ng --cpu 0 --verify --metrics-brief --timeout %ds", seconds(d))
+}
+
+// background runs a line in as many copies as n says and ends them after d.
+func background(n, line string, d time.Duration) string {
+	return fmt.Sprintf(`pids=
+for i in %s; do
+	( %s ) & pids="$pids $!"
+done
+[ -n "$pids" ] || { echo "nothing to load"; exit 0; }
+trap 'kill $pids 2>/dev/null; exit 143' TERM INT
+sleep %d
+dead=0
+for p in $pids; do kill "$p" 2>/dev/null || dead=$((dead + 1)); done
+echo "ended early: $dead"
+[ "$dead" = 0 ]`, n, line, seconds(d))
+}
+
+func cpuLoop(_ *profiles.Profile, d time.Duration) string {
+	return background(`$(n=$(getconf _NPROCESSORS_ONLN); while [ "$n" -gt 0 ]; do echo "$n"; n=$((n - 1)); done)`, `while :; do :; done`, d)
+}
+
+// nvmeRead reads every namespace past the page cache, so that its link is busy.
+func nvmeRead(_ *profiles.Profile, d time.Duration) string {
+	return background(`$(for b in /sys/block/nvme*n*; do case ${b##*/} in *c[0-9]*) ;; nvme[0-9]*) [ -r "/dev/${b##*/}" ] && echo "${b##*/}" ;; esac; done)`,
+		`while dd if="/dev/$i" of=/dev/null bs=1M iflag=direct 2>/dev/null; do :; done; echo "$i: read failed"`, d)
+}
+
+// gpuBurn runs in the folder of the program, where its kernel is looked for.
+func gpuBurn(_ *profiles.Profile, d time.Duration) string {
+	return fmt.Sprintf(`b=$(command -v gpu_burn); b=$(readlink -f "$b"); cd "${b%%/*}" && exec ./gpu_burn %d`, seconds(d))
+}
+
+func dcgmLoad(_ *profiles.Profile, d time.Duration) string {
+	return fmt.Sprintf("exec dcgmproftester12 --no-dcgm-validation -t 1004 -d %d", seconds(d))
+}
+
+func nvbandwidth(_ *profiles.Profile, d time.Duration) string {
+	return fmt.Sprintf(`end=$(($(date +%%s) + %d)); rc=0
+while [ "$(date +%%s)" -lt "$end" ]; do
+	nvbandwidth -t host_to_device_memcpy_ce device_to_host_memcpy_ce || { rc=$?; break; }
+done
+exit $rc`, seconds(d))
+}
