@@ -128,12 +128,14 @@ func (d *decoder) quantity(node ast.Node, f field) Quantity {
 		return Quantity{}
 	}
 	want := Unit(f.unit)
-	if q.Unit.Dimension() != want.Dimension() {
-		if q.Unit == Count {
-			d.problem(node, "%s has no unit: write %q", f.name, text+" "+f.unit)
-		} else {
-			d.problem(node, "%s is given in %s: %q measures %s, not %s", f.name, f.unit, text, q.Unit.Dimension(), want.Dimension())
-		}
+	switch {
+	case q.Unit.Dimension() == want.Dimension():
+	case q.Unit == Count:
+		d.problem(node, "%s has no unit: write %q", f.name, text+" "+f.unit)
+	case want == Count:
+		d.problem(node, "%s is a plain number: %q measures %s", f.name, text, q.Unit.Dimension())
+	default:
+		d.problem(node, "%s is given in %s: %q measures %s, not %s", f.name, f.unit, text, q.Unit.Dimension(), want.Dimension())
 	}
 	return q
 }

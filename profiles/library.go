@@ -73,6 +73,25 @@ func (l *Library) Spec(name string) (*Spec, error) {
 	return s, misnamed(file, name, s.Name)
 }
 
+// Load reads the file at path, whatever its name: a profile or an acceptance spec, as its schema says. The other
+// one is nil.
+func (l *Library) Load(path string) (*Profile, *Spec, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read profile or spec: %w", err)
+	}
+	doc, err := parseDocument(path, b)
+	if err != nil {
+		return nil, nil, err
+	}
+	if checkSchema(specKind, doc) == nil {
+		s, err := ParseSpec(path, b, l)
+		return nil, s, err
+	}
+	p, err := ParseProfile(path, b, l)
+	return p, nil, err
+}
+
 // misnamed is the error of a library file that calls itself something else than it is looked up by: two names for
 // one profile would end in two reports that seem to differ.
 func misnamed(file, wanted, name string) error {
@@ -152,7 +171,11 @@ func (l *Library) read(k kind, name string) (file string, b []byte, err error) {
 }
 
 func (l *Library) unknown(k kind, name string) error {
-	return &UnknownError{Noun: k.noun, Name: name, Known: l.names(k)}
+	known := l.SpecNames()
+	if k == profileKind {
+		known = l.ProfileNames()
+	}
+	return &UnknownError{Noun: k.noun, Name: name, Known: known}
 }
 
 // UnknownError says that a library holds no such profile or spec.

@@ -3,7 +3,6 @@ package profiles
 import (
 	"errors"
 	"io/fs"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -29,31 +28,32 @@ func TestEveryLimitHasAGround(t *testing.T) {
 			continue
 		}
 		limits := 0
-		eachLimit(reflect.ValueOf(*p), func(l *Limit) {
+		for path, l := range p.Limits() {
 			limits++
 			if l.Provenance == "" || l.Source == "" {
-				t.Errorf("%s: limit at %s has no ground", name, l.Pos)
+				t.Errorf("%s: %s at %s has no ground", name, path, l.Pos)
 			}
-		})
+		}
 		if limits == 0 && name != "part/nvidia-pcie" {
 			t.Errorf("%s has no limits", name)
 		}
 	}
 }
 
-func eachLimit(v reflect.Value, do func(*Limit)) {
-	for i := range v.NumField() {
-		f := v.Field(i)
-		if !v.Type().Field(i).IsExported() {
-			continue
-		}
-		if l, ok := f.Interface().(*Limit); ok {
-			if l != nil {
-				do(l)
-			}
-		} else if f.Kind() == reflect.Struct {
-			eachLimit(f, do)
-		}
+func TestLimitsInOrder(t *testing.T) {
+	p, err := Open().Profile("cpu/epyc-9005-2p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for path, l := range p.Limits() {
+		got = append(got, path+" "+string(l.Relation)+" "+l.String())
+	}
+	if want := []string{"cpu.sockets equal 2", "cpu.model one_of AMD EPYC 9??5*", "memory.channels_per_socket equal 12"}; !slices.Equal(got, want) {
+		t.Errorf("limits %q, want %q", got, want)
+	}
+	for range p.Limits() {
+		break // a range may end early
 	}
 }
 

@@ -1,7 +1,9 @@
 package profiles
 
 import (
+	"iter"
 	"math"
+	"reflect"
 	"strings"
 )
 
@@ -68,4 +70,30 @@ func (l *Limit) String() string {
 	default:
 		return l.Value.String()
 	}
+}
+
+// Limits goes over every limit that the profile has, in the order of its file, with the path of its keys:
+// "pcie.gpu.width".
+func (p *Profile) Limits() iter.Seq2[string, *Limit] {
+	return func(yield func(string, *Limit) bool) {
+		eachLimit("", reflect.ValueOf(p).Elem(), yield)
+	}
+}
+
+// eachLimit says whether to go on.
+func eachLimit(prefix string, v reflect.Value, yield func(string, *Limit) bool) bool {
+	for i := range v.NumField() {
+		name := fieldOf(v.Type().Field(i)).name
+		if name == "" {
+			continue
+		}
+		if l, ok := v.Field(i).Interface().(*Limit); ok {
+			if l != nil && !yield(prefix+name, l) {
+				return false
+			}
+		} else if v.Field(i).Kind() == reflect.Struct && !eachLimit(prefix+name+".", v.Field(i), yield) {
+			return false
+		}
+	}
+	return true
 }

@@ -5,15 +5,29 @@ import (
 	"strings"
 )
 
-// Nearest gives the member of known that word was most likely meant to be, or "" when none is close: at most
-// one slip for each three letters, letter case not counted, two swapped neighbours being one slip.
+// Nearest gives the member of known that word was most likely meant to be: one at most one slip away for each three
+// letters (two swapped neighbours are one slip, letter case is none), else the only one that begins with word. It
+// gives "" when there is none.
 func Nearest(word string, known []string) string {
+	word = strings.ToLower(word)
 	best, least := "", len(word)/3+1
 	for _, candidate := range known {
-		d := distance(strings.ToLower(word), strings.ToLower(candidate))
+		d := distance(word, strings.ToLower(candidate))
 		if d < least || d == least && best == "" {
 			best, least = candidate, d
 		}
+	}
+	if best != "" || len(word) < 2 {
+		return best
+	}
+	for _, candidate := range known {
+		if !strings.HasPrefix(strings.ToLower(candidate), word) {
+			continue
+		}
+		if best != "" {
+			return ""
+		}
+		best = candidate
 	}
 	return best
 }

@@ -10,6 +10,8 @@ func TestNearest(t *testing.T) {
 		{"sped", "speed"},
 		{"uplink_widths", "uplink_width"},
 		{"provenence", "provenance"},
+		{"prov", "provenance"},
+		{"uplink", ""}, // two begin like this
 		{"temperature", ""},
 		{"x", ""},
 		{"", ""},

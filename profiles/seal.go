@@ -23,6 +23,12 @@ func (s *Spec) Bytes() []byte { return slices.Clone(s.bytes) }
 // SHA256 is the hash of [Spec.Bytes] in lower-case hex.
 func (s *Spec) SHA256() string { return digest(s.bytes) }
 
+// MarshalJSON gives the resolved profile with the keys of its YAML.
+func (p *Profile) MarshalJSON() ([]byte, error) { return yaml.YAMLToJSON(p.bytes) }
+
+// MarshalJSON gives the resolved spec with the keys of its YAML.
+func (s *Spec) MarshalJSON() ([]byte, error) { return yaml.YAMLToJSON(s.bytes) }
+
 func (p *Profile) seal() (err error) {
 	p.bytes, err = canonical(p)
 	return err
