@@ -9,6 +9,7 @@ import (
 // verbs is the explicit list of what rackproof can do, in the order of --help.
 func verbs(a *app) []*cobra.Command {
 	return []*cobra.Command{
+		profileCommand(a),
 		versionCommand(a),
 	}
 }
