@@ -17,6 +17,7 @@ type Boot struct {
 	HTTPBootURI string   `json:"http_boot_uri,omitempty"` // for UefiHttp
 	Allowed     []string `json:"allowed,omitempty"`       // targets as the BMC lists them; empty means not listed
 	Supported   bool     `json:"supported"`               // false: the BMC has no override properties
+	TakesURI    bool     `json:"takes_uri"`               // the BMC has an HttpBootUri to set
 }
 
 // overrideOff is how an override reads that is used up or not set.
@@ -55,7 +56,9 @@ func (c *Client) bootPlace(ctx context.Context) (bootPlace, error) {
 }
 
 func (d bootDoc) boot() Boot {
-	b := Boot{Enabled: string(d.Enabled), Mode: string(d.Mode), HTTPBootURI: string(d.HTTP), Allowed: d.Allowed}
+	var uri text
+	_ = uri.UnmarshalJSON(d.HTTP)
+	b := Boot{Enabled: string(d.Enabled), Mode: string(d.Mode), HTTPBootURI: string(uri), Allowed: d.Allowed, TakesURI: len(d.HTTP) > 0}
 	if d.Target != nil {
 		b.Target, b.Supported = string(*d.Target), true
 	}
@@ -86,6 +89,10 @@ func (c *Client) SetBoot(ctx context.Context, want Boot) error {
 	}
 	if !place.boot.Supported {
 		return fmt.Errorf("BMC %s: %w: no boot override; use the BIOS boot order or virtual media", c.cfg.Addr, ErrUnsupported)
+	}
+	if want.HTTPBootURI != "" && !place.boot.TakesURI {
+		// iDRAC and Supermicro keep the URI among their BIOS attributes.
+		return fmt.Errorf("BMC %s: %w: no HttpBootUri; set the URI in the BIOS, or boot with Pxe", c.cfg.Addr, ErrUnsupported)
 	}
 	if want.Enabled == "" {
 		want.Enabled = "Once"

@@ -134,6 +134,12 @@ func (c *Client) climb(ctx context.Context, host systemDoc, allowed []string, wa
 	if host.power() == want {
 		return nil
 	}
+	// On its way there already, perhaps by our own hand before a restart of ours.
+	if on, off := host.power() == PoweringOn, host.power() == PoweringOff; on && want == On || off && want == Off {
+		if err := c.await(ctx, c.cfg.PowerWait, func(d systemDoc) bool { return d.power() == want }); err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
 	var last error
 	tried := 0
 	for _, r := range ladder {

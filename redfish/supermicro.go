@@ -41,16 +41,18 @@ func (s supermicro) gpus(ctx context.Context, c *Client, procs []*processorDoc, 
 			if d == nil || d.absent() {
 				continue
 			}
-			var ext struct {
-				Slot number `json:"GPUSlot"`
-			}
+			var ext map[string]number
 			oem(d.Oem, "Supermicro", &ext)
-			slot := ext.Slot.whole()
-			if slot == nil || known[d.SerialNumber.clean()] && d.SerialNumber.clean() != "" {
+			slot, module := ext["GPUSlot"]
+			serial := d.SerialNumber.clean()
+			if !module || serial != "" && known[serial] {
 				continue
 			}
 			g := GPU{Part: d.part(uris[i]), Firmware: d.Firmware.clean()}
-			g.Label = fmt.Sprintf("GPU%d", *slot)
+			g.Label = uris[i].id()
+			if slot.ok {
+				g.Label = fmt.Sprintf("GPU%.0f", slot.value)
+			}
 			gpus = append(gpus, g)
 		}
 	}

@@ -130,11 +130,11 @@ type progressDoc struct {
 }
 
 type bootDoc struct {
-	Target  *text `json:"BootSourceOverrideTarget"` // nil where the BMC has none
-	Enabled text  `json:"BootSourceOverrideEnabled"`
-	Mode    text  `json:"BootSourceOverrideMode"`
-	HTTP    text  `json:"HttpBootUri"`
-	Allowed words `json:"BootSourceOverrideTarget@Redfish.AllowableValues"`
+	Target  *text           `json:"BootSourceOverrideTarget"` // nil where the BMC has none
+	Enabled text            `json:"BootSourceOverrideEnabled"`
+	Mode    text            `json:"BootSourceOverrideMode"`
+	HTTP    json.RawMessage `json:"HttpBootUri"` // null is "none set", absent is "cannot be set"
+	Allowed words           `json:"BootSourceOverrideTarget@Redfish.AllowableValues"`
 }
 
 type chassisDoc struct {

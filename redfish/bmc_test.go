@@ -1,0 +1,125 @@
+package redfish_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rackproof/rackproof/redfish"
+	"github.com/rackproof/rackproof/redfish/redfishtest"
+)
+
+const (
+	user     = "ADMIN"
+	password = "pl4nted-tag-Passw0rd"
+)
+
+// captured loads a captured tree, or skips where the captures are not at hand.
+func captured(t *testing.T, name string) redfishtest.Tree {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("no go.mod above the test")
+		}
+		dir = filepath.Dir(dir)
+	}
+	path := filepath.Join(dir, "..", "shared", "redfish", name+".tar.gz")
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("captured trees are not at hand: %v", err)
+	}
+	tree, err := redfishtest.LoadTarGz(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+// serve starts a simulated BMC for the life of the test.
+func serve(t *testing.T, opts redfishtest.Options) *redfishtest.BMC {
+	t.Helper()
+	opts.User, opts.Password = user, password
+	bmc, err := redfishtest.Start(context.WithoutCancel(t.Context()), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = bmc.Close() })
+	return bmc
+}
+
+// config is for a simulated BMC: nothing waits longer than it must.
+func config(bmc *redfishtest.BMC) redfish.Config {
+	return redfish.Config{
+		Addr: bmc.Addr(), User: user, Password: password,
+		Timeout: 5 * time.Second, Poll: 5 * time.Millisecond,
+		GracefulWait: 300 * time.Millisecond, PowerWait: 3 * time.Second,
+	}
+}
+
+// open opens a client that the test closes.
+func open(t *testing.T, bmc *redfishtest.BMC) *redfish.Client {
+	t.Helper()
+	c, err := redfish.Open(t.Context(), config(bmc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return c
+}
+
+// start serves a captured tree and opens a client on it.
+func start(t *testing.T, tree string, faults ...string) (*redfish.Client, *redfishtest.BMC) {
+	t.Helper()
+	bmc := serve(t, redfishtest.Options{Tree: captured(t, tree)})
+	c := open(t, bmc)
+	for _, f := range faults {
+		if err := bmc.SetFault(f, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c, bmc
+}
+
+// within bounds a test's calls.
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// pins is a PinStore in memory.
+type pins struct {
+	mu    sync.Mutex
+	byKey map[string]string
+}
+
+func (p *pins) Pin(key string) (string, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	sum, ok := p.byKey[key]
+	return sum, ok
+}
+
+func (p *pins) SetPin(key, sum string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.byKey == nil {
+		p.byKey = map[string]string{}
+	}
+	p.byKey[key] = sum
+	return nil
+}
