@@ -25,6 +25,7 @@ type BMCTree struct {
 	GPUs     []BMCPart
 	Drives   []BMCPart
 	PSUs     []BMCPart
+	Firmware []BMCPart // Label is what it is of, Model its version
 	Partial  []string // "<uri>: why"
 }
 

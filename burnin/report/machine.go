@@ -15,7 +15,7 @@ type Machine struct {
 	Record    *burnin.Record
 	Spec      *profiles.Spec
 	Profile   *profiles.Profile
-	Inventory []Group
+	Inventory []burnin.InventoryGroup
 	Manifest  string // SHA-256 of SHA256SUMS, "" when the record is not a folder
 	Attempts  []Attempt
 }
@@ -34,7 +34,7 @@ func New(rec *burnin.Record, p *profiles.Profile, s *profiles.Spec) *Machine {
 	return &Machine{
 		Judgement: burnin.Judge(rec, p, s),
 		Record:    rec, Profile: p, Spec: s,
-		Inventory: inventory(rec),
+		Inventory: burnin.Inventory(rec, p),
 	}
 }
 
