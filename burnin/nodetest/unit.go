@@ -1,0 +1,139 @@
+package nodetest
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// unit is a command that runs on in rackproof's folder on the node: a load, or the
+// sampler of one probe. It is never really run: what it has printed by some moment
+// is worked out when somebody asks.
+type unit struct {
+	name, kind, command string
+	start, stopped      time.Time // stopped: zero while nobody ended it
+	length              time.Duration
+	exit                int // when it ends by itself
+
+	samples []byte
+	next    time.Time // of the next sample
+}
+
+// loadLength finds how long a load runs by itself: the last argument of gpu_burn,
+// --timeout of stress-ng, the sleep of a shell loop.
+var loadLength = regexp.MustCompile(`(?m)(?:gpu_burn |--timeout |^sleep )(\d+)s?$`)
+
+// sampleEvery is the pace of the sampler: a second, and what the command takes.
+const sampleEvery = 1050 * time.Millisecond
+
+func (h *host) newUnit(name, kind, command string, longest time.Duration, now time.Time) *unit {
+	u := &unit{name: name, kind: kind, command: command, start: now, length: longest, next: now}
+	if m := loadLength.FindStringSubmatch(command); kind == "load" && m != nil {
+		n, _ := strconv.Atoi(m[1])
+		u.length = time.Duration(n) * time.Second
+	}
+	if u.gpu() && (h.base.M.HungSMI || h.base.M.Driver != h.base.M.Module) {
+		u.length, u.exit = time.Second, 1 // no CUDA without a driver that answers
+	}
+	return u
+}
+
+func (u *unit) gpu() bool    { return u.kind == "load" && strings.Contains(u.command, "gpu_burn") }
+func (u *unit) drives() bool { return u.kind == "load" && strings.Contains(u.command, "/dev/$i") }
+
+// end is when u ended or will end.
+func (u *unit) end() time.Time {
+	over := u.start.Add(u.length)
+	if !u.stopped.IsZero() && u.stopped.Before(over) {
+		return u.stopped
+	}
+	return over
+}
+
+// worked is how long u ran until t.
+func (u *unit) worked(t time.Time) time.Duration {
+	if e := u.end(); e.Before(t) {
+		t = e
+	}
+	return max(0, t.Sub(u.start))
+}
+
+// state is u's line in the answer to a poll.
+func (u *unit) state(now time.Time) string {
+	state := "runs"
+	switch {
+	case now.Before(u.end()):
+	case u.kind == "sample":
+		state = "gone"
+	default:
+		exit := u.exit
+		if u.end().Before(u.start.Add(u.length)) {
+			exit = 143 // ended by SIGTERM
+		}
+		state = fmt.Sprintf("exit %d %d", exit, int(u.worked(now).Seconds()))
+	}
+	return fmt.Sprintf("unit %s %s %d %s", u.name, u.kind, u.start.Unix(), state)
+}
+
+// output is what u has printed by now.
+func (u *unit) output(s *system, now time.Time) string {
+	if u.kind != "load" || now.Before(u.end()) {
+		return ""
+	}
+	switch {
+	case u.gpu() && u.exit != 0:
+		return "Couldn't init a GPU test: Error in load module (gpu_burn-drv.cpp): initialization error\n"
+	case u.gpu():
+		return s.gpuBurn(u)
+	case u.drives():
+		return "ended early: 0\n"
+	}
+	return fmt.Sprintf("stress-ng: info:  [1201] simulated: %d cpu workers for %d s\nstress-ng: info:  [1201] successful run completed in %.2f secs\n",
+		s.M.CPU.Sockets*s.M.CPU.Cores*2, int(u.length.Seconds()), u.worked(now).Seconds())
+}
+
+// gpuBurn is the end of gpu_burn's output: the progress line, then the table.
+func (s *system) gpuBurn(u *unit) string {
+	var rates, temps []string
+	table := ""
+	for _, g := range s.M.GPUs {
+		rate, word := fmt.Sprintf("%d (%d Gflop/s) ", int(u.length.Seconds())*25, 50120-37*g.Index), "OK"
+		if s.lost(&g) {
+			rate, word = "-1 (DIED!) ", "FAULTY"
+		}
+		rates = append(rates, rate)
+		temps = append(temps, strconv.Itoa(52+g.Index%4)+" C ")
+		table += fmt.Sprintf("\tGPU %d: %s\n", g.Index, word)
+	}
+	return "100.0%  proc'd: " + strings.Join(rates, "- ") + "  errors: " + strings.Repeat("0 - ", len(rates)-1) + "0   temps: " + strings.Join(temps, "- ") +
+		"\nKilling processes with SIGTERM (soft kill)\ndone\n\nTested " + itoa(len(rates)) + " GPUs:\n" + table
+}
+
+// sample draws the samples that are due by now.
+func (h *host) sample(u *unit, now time.Time) {
+	for ; u.kind == "sample" && !u.next.After(now) && u.next.Before(u.end()); u.next = u.next.Add(sampleEvery) {
+		command, wrapped := unwrap(u.command)
+		r := h.snapshot(u.next).command(command)
+		if r.hang {
+			u.next = u.end()
+			return
+		}
+		if wrapped {
+			r.out += endLine(r.exit)
+		}
+		u.samples = append(u.samples, fmt.Appendf(nil, "%s %d\n%s\n", u.next.UTC().Format("2006-01-02T15:04:05.000Z"), len(r.out), r.out)...)
+	}
+}
+
+// byName orders units as a shell's pattern does.
+func byName(units map[string]*unit) []*unit {
+	list := make([]*unit, 0, len(units))
+	for _, u := range units {
+		list = append(list, u)
+	}
+	slices.SortFunc(list, func(a, b *unit) int { return strings.Compare(a.name, b.name) })
+	return list
+}

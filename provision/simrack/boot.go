@@ -1,0 +1,176 @@
+package simrack
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/rackproof/rackproof/burnin/nodetest"
+	"github.com/rackproof/rackproof/redfish/redfishtest"
+)
+
+// boot is what the firmware does after POST: boot from the HTTP boot URI where the
+// override says so, and from disk when that fails or nothing else is set. It
+// returns early when a power act overtakes it.
+func (m *machine) boot(ctx context.Context, choice redfishtest.BootChoice) {
+	boot, err := m.fromHTTP(ctx, choice)
+	if err != nil {
+		m.log.Warn("simulated machine could not boot over HTTP and takes its disk", "err", err)
+		boot = nil
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	kind, report := "host.boot.http", func(context.Context) error { return nil }
+	if boot == nil {
+		kind = "host.boot.disk"
+		boot = &netImage{Boot: nodetest.Boot{HostKey: m.diskKey, AuthorizedKey: m.rootKey, Cmdline: "BOOT_IMAGE=/vmlinuz root=/dev/md0 ro quiet"}}
+	} else {
+		report = func(ctx context.Context) error { return m.report(ctx, boot.up) }
+	}
+	m.mu.Lock()
+	boot.IOMMU = m.iommu
+	m.mu.Unlock()
+	boot.BootID = newBootID()
+	if err := m.node.Boot(ctx, boot.Boot); err != nil {
+		m.log.Error("simulated machine does not come up", "err", err)
+		return
+	}
+	m.count(kind)
+	if err := report(ctx); err != nil && ctx.Err() == nil {
+		m.log.Warn("simulated machine could not report that it is up", "err", err)
+	}
+}
+
+// applied notes what the new BIOS settings mean to the host.
+func (m *machine) applied(_ context.Context, values map[string]any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if v, ok := values[iommuAttribute]; ok {
+		m.iommu = v == "Enable"
+	}
+}
+
+// netImage is a boot over HTTP and where it reports to.
+type netImage struct {
+	nodetest.Boot
+	up string
+}
+
+var (
+	kernelLine = regexp.MustCompile(`(?m)^kernel (.+)$`)
+	seedWord   = regexp.MustCompile(`rackproof\.seed=(\S+)`)
+)
+
+// fromHTTP follows the boot URI: script, then seed. Nil without an error means
+// that the firmware was not told to boot over HTTP.
+func (m *machine) fromHTTP(ctx context.Context, choice redfishtest.BootChoice) (*netImage, error) {
+	if choice.Target != "UefiHttp" || choice.HTTPBootURI == "" {
+		return nil, nil
+	}
+	script, err := fetch(ctx, choice.HTTPBootURI)
+	if err != nil {
+		return nil, err
+	}
+	kernel := kernelLine.FindSubmatch(script)
+	if kernel == nil {
+		return nil, errors.New("the boot script starts no kernel")
+	}
+	uri := seedWord.FindSubmatch(kernel[1])
+	if uri == nil {
+		return nil, errors.New("the kernel line names no seed")
+	}
+	raw, err := fetch(ctx, string(uri[1]))
+	if err != nil {
+		return nil, err
+	}
+	var seed struct {
+		HostKey        string `json:"host_key"`
+		AuthorizedKeys string `json:"authorized_keys"`
+	}
+	if err := json.Unmarshal(raw, &seed); err != nil {
+		return nil, fmt.Errorf("seed: %w", err)
+	}
+	image := &netImage{up: string(bytes.TrimSuffix(uri[1], []byte("seed"))) + "up"}
+	image.Cmdline = string(kernel[1])
+	if image.HostKey, err = ssh.ParsePrivateKey([]byte(seed.HostKey)); err != nil {
+		return nil, fmt.Errorf("seed: host key: %w", err)
+	}
+	if image.AuthorizedKey, _, _, _, err = ssh.ParseAuthorizedKey([]byte(seed.AuthorizedKeys)); err != nil {
+		return nil, fmt.Errorf("seed: authorized keys: %w", err)
+	}
+	return image, nil
+}
+
+// report tells the boot server that the host is up, as the live image does.
+func (m *machine) report(ctx context.Context, uri string) error {
+	m.mu.Lock()
+	hw := m.hardware
+	m.mu.Unlock()
+	if hw.Impostor != nil {
+		hw = hw.Impostor
+	}
+	body, err := json.Marshal(map[string]string{"uuid": hw.UUID, "serial": hw.SystemSerial, "address": ""})
+	if err != nil {
+		return err
+	}
+	_, err = exchange(ctx, http.MethodPost, uri, body)
+	return err
+}
+
+func fetch(ctx context.Context, uri string) ([]byte, error) {
+	return exchange(ctx, http.MethodGet, uri, nil)
+}
+
+// bootPatience is how long a machine tries one URI: a rackproof that was killed
+// may come back on the same port.
+const bootPatience = 45 * time.Second
+
+// most is more than a script or a seed ever has.
+const most = 1 << 20
+
+// exchange sends one request until it is answered with success or patience ends.
+func exchange(ctx context.Context, method, uri string, body []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, bootPatience)
+	defer cancel()
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
+		answer, err := once(ctx, method, uri, body)
+		if err == nil {
+			return answer, nil
+		}
+		again := time.NewTimer(wait)
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			again.Stop()
+			return nil, err
+		}
+	}
+}
+
+func once(ctx context.Context, method, uri string, body []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, uri, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // no proxy: the boot network has none
+	res, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode >= http.StatusMultipleChoices {
+		return nil, fmt.Errorf("%s %s: %s", method, uri, res.Status)
+	}
+	return io.ReadAll(io.LimitReader(res.Body, most))
+}
