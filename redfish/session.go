@@ -78,6 +78,8 @@ func (s *session) open(ctx context.Context) error {
 	case sessionLimit(a.status, failure), a.status == http.StatusNotFound, a.status == http.StatusMethodNotAllowed:
 		s.t.log.WarnContext(ctx, "BMC gives no session, credentials go with each request", "bmc", s.t.addr, "status", a.status)
 		return s.openBasic(lctx, failure)
+	case notReady(failure):
+		return s.starting(failure)
 	}
 	return fmt.Errorf("login: %w", failure)
 }
@@ -115,6 +117,10 @@ func (s *session) refuse() error {
 	return err
 }
 
+func (s *session) starting(why error) error {
+	return fmt.Errorf("BMC %s: %w yet: it is starting or overloaded; wait some minutes (%w)", s.t.addr, ErrUnreachable, why)
+}
+
 // openBasic tries Basic authentication on a resource that needs a login.
 func (s *session) openBasic(ctx context.Context, why error) error {
 	s.mu.Lock()
@@ -130,8 +136,11 @@ func (s *session) openBasic(ctx context.Context, why error) error {
 	s.mu.Lock()
 	s.basic = false
 	s.mu.Unlock()
-	if errors.Is(err, ErrPasswordChange) {
+	switch {
+	case errors.Is(err, ErrPasswordChange):
 		return err
+	case notReady(err):
+		return s.starting(err)
 	}
 	return fmt.Errorf("BMC %s: %w, and it takes no Basic login either (%w): close old sessions in its web page, or wait for their timeout",
 		s.t.addr, ErrSessionLimit, why)

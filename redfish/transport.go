@@ -25,6 +25,7 @@ type transport struct {
 	addr    string
 	http    *http.Client
 	timeout time.Duration
+	retry   time.Duration // before the second try of a read; the third waits twice as long
 	gate    *gate
 	record  *recorder
 	log     *slog.Logger
@@ -62,7 +63,7 @@ func newTransport(cfg Config, tr *trust, rec *recorder) (*transport, error) {
 	}
 	client := &http.Client{Transport: round, CheckRedirect: sameHostGet}
 	return &transport{
-		addr: cfg.Addr, http: client, timeout: cfg.Timeout, gate: newGate(cfg.Readers), record: rec, log: cfg.Log,
+		addr: cfg.Addr, http: client, timeout: cfg.Timeout, retry: cfg.Poll / 3, gate: newGate(cfg.Readers), record: rec, log: cfg.Log,
 	}, nil
 }
 
@@ -183,34 +184,47 @@ func isLost(err error) bool {
 }
 
 // read asks for a resource. Asking again is harmless, so a lost connection and a
-// busy BMC are retried twice; both also mean that the BMC is under strain.
+// BMC that is not ready are retried twice; both also mean that it is under
+// strain.
 func (t *transport) read(ctx context.Context, uri string) (*answer, error) {
 	const tries = 3
 	for try := 1; ; try++ {
-		release, err := t.gate.enter(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("BMC %s: GET %s: %w", t.addr, uri, err)
-		}
-		a, err := t.signed(ctx, call{method: http.MethodGet, uri: uri})
-		release()
-		again := isLost(err) || err == nil && (a.status == http.StatusServiceUnavailable || a.status == http.StatusTooManyRequests)
-		if !again {
-			if err == nil {
-				err = t.failure(call{method: http.MethodGet, uri: uri}, a)
-			}
+		a, err := t.readOnce(ctx, uri)
+		if !isLost(err) && !notReady(err) {
 			return a, err
 		}
 		t.gate.strain()
 		if try == tries {
-			if err == nil {
-				err = t.failure(call{method: http.MethodGet, uri: uri}, a)
-			}
 			return a, err
 		}
-		if err := pause(ctx, retryAfter(a, time.Duration(try)*time.Second)); err != nil {
+		if err := pause(ctx, retryAfter(a, time.Duration(try)*t.retry)); err != nil {
 			return nil, fmt.Errorf("BMC %s: GET %s: %w", t.addr, uri, err)
 		}
 	}
+}
+
+func (t *transport) readOnce(ctx context.Context, uri string) (*answer, error) {
+	c := call{method: http.MethodGet, uri: uri}
+	release, err := t.gate.enter(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("BMC %s: GET %s: %w", t.addr, uri, err)
+	}
+	defer release()
+	a, err := t.signed(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return a, t.failure(c, a)
+}
+
+// notReady recognises a BMC that is starting or busy: by status, or as iDRAC
+// with a 400 and a message of its own (badfish #129, lisa #4421).
+func notReady(err error) bool {
+	switch statusOf(err) {
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusGatewayTimeout:
+		return true
+	}
+	return saidMessage(err, "SWC0700", "RAC0508", "ServiceTemporarilyUnavailable")
 }
 
 // act sends what changes the BMC: alone, over a fresh connection, and never

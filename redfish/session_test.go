@@ -1,0 +1,339 @@
+package redfish_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rackproof/rackproof/redfish"
+	"github.com/rackproof/rackproof/redfish/redfishtest"
+)
+
+// small is a machine of our own: enough to log in, switch and boot.
+func small() redfishtest.Tree {
+	return redfishtest.Tree{
+		"/redfish/v1":                         []byte(`{"Systems":{"@odata.id":"/redfish/v1/Systems"},"Links":{"Sessions":{"@odata.id":"/redfish/v1/SessionService/Sessions"}}}`),
+		"/redfish/v1/SessionService":          []byte(`{"Sessions":{"@odata.id":"/redfish/v1/SessionService/Sessions"}}`),
+		"/redfish/v1/SessionService/Sessions": []byte(`{"Members":[]}`),
+		"/redfish/v1/Systems":                 []byte(`{"Members":[{"@odata.id":"/redfish/v1/Systems/a"}]}`),
+		"/redfish/v1/Systems/a":               []byte(smallSystem),
+	}
+}
+
+const smallSystem = `{"Id":"a","@odata.id":"/redfish/v1/Systems/a","PowerState":"On","IndicatorLED":"Off",
+	"Boot":{"BootSourceOverrideTarget":"None","BootSourceOverrideEnabled":"Disabled","BootSourceOverrideMode":"UEFI","HttpBootUri":null},
+	"Actions":{"#ComputerSystem.Reset":{"target":"/redfish/v1/Systems/a/Actions/ComputerSystem.Reset","ResetType@Redfish.AllowableValues":["On","ForceOff","GracefulShutdown"]}}}`
+
+func TestOneSessionAndClosed(t *testing.T) {
+	bmc := serve(t, redfishtest.Options{Tree: small()})
+	c, err := redfish.Open(t.Context(), config(bmc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Power(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if acts := bmc.Acts(); acts["session.create"] != 1 || acts["session.delete"] != 1 {
+		t.Errorf("sessions: %v, want one created and deleted", acts)
+	}
+	if got := c.Fingerprint(); got != bmc.CertSHA256() {
+		t.Errorf("fingerprint %s, want %s", got, bmc.CertSHA256())
+	}
+}
+
+func TestSessionClosedAfterCancellation(t *testing.T) {
+	bmc := serve(t, redfishtest.Options{Tree: small()})
+	ctx, cancel := context.WithCancel(t.Context())
+	c, err := redfish.Open(ctx, config(bmc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err := c.Power(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("power after cancel: %v", err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if acts := bmc.Acts(); acts["session.delete"] != 1 {
+		t.Errorf("acts %v: the session was left open", acts)
+	}
+}
+
+// TestSessionClosedWhenOpenFails: a refusal to choose a system comes after the
+// login.
+func TestSessionClosedWhenOpenFails(t *testing.T) {
+	tree := small()
+	tree["/redfish/v1/Systems"] = []byte(`{"Members":[{"@odata.id":"/redfish/v1/Systems/a"},{"@odata.id":"/redfish/v1/Systems/b"}]}`)
+	tree["/redfish/v1/Systems/b"] = []byte(strings.ReplaceAll(smallSystem, "Systems/a", "Systems/b"))
+	bmc := serve(t, redfishtest.Options{Tree: tree})
+	cfg := config(bmc)
+	_, err := redfish.Open(t.Context(), cfg)
+	if !errors.Is(err, redfish.ErrAmbiguousSystem) || !strings.Contains(err.Error(), "a, b") {
+		t.Errorf("two hosts: %v, want a refusal that names both", err)
+	}
+	if acts := bmc.Acts(); acts["session.create"] != acts["session.delete"] || acts["session.create"] != 1 {
+		t.Errorf("acts %v: the session was left open", acts)
+	}
+	cfg.System = "b"
+	c, err := redfish.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if c.System() != "/redfish/v1/Systems/b" {
+		t.Errorf("system %s, want the named one", c.System())
+	}
+}
+
+func TestHostSystemIsNeverTheBaseboard(t *testing.T) {
+	tree := small()
+	board := `{"Id":"HGX_Baseboard_0","PowerState":"On","Bios":{"@odata.id":"/b"}}`
+	tree["/redfish/v1/Systems"] = []byte(`{"Members":[{"@odata.id":"/redfish/v1/Systems/HGX_Baseboard_0"},{"@odata.id":"/redfish/v1/Systems/a"}]}`)
+	tree["/redfish/v1/Systems/HGX_Baseboard_0"] = []byte(board)
+	bmc := serve(t, redfishtest.Options{Tree: tree})
+	if c := open(t, bmc); c.System() != "/redfish/v1/Systems/a" {
+		t.Errorf("system %s, want the host", c.System())
+	}
+	cfg := config(bmc)
+	cfg.System = "HGX_Baseboard_0"
+	if _, err := redfish.Open(t.Context(), cfg); !errors.Is(err, redfish.ErrAmbiguousSystem) {
+		t.Errorf("the baseboard by name: %v, want a refusal", err)
+	}
+}
+
+func TestWrongPasswordIsTriedOnce(t *testing.T) {
+	bmc := serve(t, redfishtest.Options{Tree: small()})
+	cfg := config(bmc)
+	cfg.Password = "wr0ng-passw0rd"
+	_, err := redfish.Open(t.Context(), cfg)
+	if !errors.Is(err, redfish.ErrAuth) || !strings.Contains(err.Error(), "0/O") {
+		t.Errorf("error %v, want ErrAuth with advice", err)
+	}
+	if strings.Contains(err.Error(), cfg.Password) {
+		t.Errorf("the error holds the password: %v", err)
+	}
+	if n := bmc.Unauthorized(); n != 1 {
+		t.Errorf("%d refused logins, want exactly 1", n)
+	}
+}
+
+func TestSessionFaults(t *testing.T) {
+	for _, c := range []struct {
+		faults []string
+		want   error // nil: works
+	}{
+		{[]string{"session-limit"}, nil}, // Basic instead
+		{[]string{"basic-refused"}, nil}, // no Basic header beside a login
+		{[]string{"password-change-required"}, redfish.ErrPasswordChange},
+		{[]string{"auth-fails"}, redfish.ErrAuth},
+	} {
+		t.Run(strings.Join(c.faults, "+"), func(t *testing.T) {
+			bmc := serve(t, redfishtest.Options{Tree: small(), Faults: c.faults})
+			client, err := redfish.Open(t.Context(), config(bmc))
+			if c.want != nil {
+				if !errors.Is(err, c.want) {
+					t.Errorf("open: %v, want %v", err, c.want)
+				}
+				if n := bmc.Unauthorized(); n > 1 {
+					t.Errorf("%d refused logins, want at most 1", n)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			if state, err := client.Power(t.Context()); err != nil || state != redfish.On {
+				t.Errorf("power %s, %v; want On", state, err)
+			}
+		})
+	}
+}
+
+func TestExpiredSessionIsRenewedOnce(t *testing.T) {
+	bmc := serve(t, redfishtest.Options{Tree: small()})
+	c := open(t, bmc)
+	if err := bmc.SetFault("session-expires*1", true); err != nil {
+		t.Fatal(err)
+	}
+	if state, err := c.Power(t.Context()); err != nil || state != redfish.On {
+		t.Errorf("power %s, %v; want On after a new login", state, err)
+	}
+	if n := bmc.Acts()["session.create"]; n != 2 {
+		t.Errorf("%d logins, want 2", n)
+	}
+}
+
+func TestCertificatePin(t *testing.T) {
+	first := serve(t, redfishtest.Options{Tree: small()})
+	store := &pins{}
+	cfg := config(first)
+	cfg.TLS.Pins = store
+	c, err := redfish.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if sum, _ := store.Pin(first.Addr()); sum != first.CertSHA256() {
+		t.Errorf("pinned %q, want %q", sum, first.CertSHA256())
+	}
+
+	if err := store.SetPin(first.Addr(), strings.Repeat("ab", 32)); err != nil {
+		t.Fatal(err)
+	}
+	before := first.Acts()["session.create"]
+	_, err = redfish.Open(t.Context(), cfg)
+	if !errors.Is(err, redfish.ErrPinMismatch) {
+		t.Errorf("another certificate: %v, want ErrPinMismatch", err)
+	}
+	if first.Acts()["session.create"] != before {
+		t.Error("credentials went to a BMC with a foreign certificate")
+	}
+
+	cfg.TLS.Mode = redfish.Insecure
+	insecure, err := redfish.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer insecure.Close()
+	if !insecure.Insecure() || c.Insecure() {
+		t.Error("an unchecked certificate is not told")
+	}
+
+	cfg.TLS.Mode = redfish.CA
+	if _, err := redfish.Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("self-signed against the system's roots: %v", err)
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := listener.Addr().String()
+	_ = listener.Close()
+	_, err = redfish.Open(within(t, 20*time.Second), redfish.Config{Addr: addr, User: user, Password: password, Poll: time.Millisecond})
+	if !errors.Is(err, redfish.ErrUnreachable) || !strings.Contains(err.Error(), "switched off, or not this VLAN") {
+		t.Errorf("nobody there: %v", err)
+	}
+}
+
+func TestEveryRequestHasADeadline(t *testing.T) {
+	bmc := serve(t, redfishtest.Options{Tree: small()})
+	cfg := config(bmc)
+	cfg.Timeout = 50 * time.Millisecond
+	c, err := redfish.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bmc.SetFault("hang=/redfish/v1/Systems", true); err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Power(within(t, 20*time.Second))
+	if !errors.Is(err, redfish.ErrUnreachable) || !strings.Contains(err.Error(), "silent for 50ms") {
+		t.Errorf("a stuck web server: %v", err)
+	}
+	if err := bmc.SetFault("hang", false); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStrainedBMCIsReadAlone: one 503, and reads go one by one.
+func TestStrainedBMCIsReadAlone(t *testing.T) {
+	tree := captured(t, "supermicro")
+	bmc := serve(t, redfishtest.Options{Tree: tree, Latency: time.Millisecond})
+	c := open(t, bmc)
+	if _, err := c.Inventory(within(t, time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if n := bmc.MaxInFlight(); n < 2 || n > 4 {
+		t.Errorf("%d requests at once on a healthy BMC, want 2 to 4", n)
+	}
+
+	strained := serve(t, redfishtest.Options{Tree: tree, Latency: time.Millisecond})
+	c = open(t, strained)
+	if err := strained.SetFault("not-ready*1", true); err != nil {
+		t.Fatal(err)
+	}
+	inv, err := c.Inventory(within(t, time.Minute))
+	if err != nil || len(inv.Partial) != 0 || len(inv.DIMMs) != 32 {
+		t.Errorf("%d DIMMs, partial %v, %v after one 503", len(inv.DIMMs), inv.Partial, err)
+	}
+	if n := strained.MaxInFlight(); n > 1 {
+		t.Errorf("%d requests at once after a 503, want 1", n)
+	}
+}
+
+// TestLogsHoldNoSecret logs everything of a whole life with a BMC.
+func TestLogsHoldNoSecret(t *testing.T) {
+	bmc := serve(t, redfishtest.Options{Tree: small()})
+	var log lockedBuilder
+	cfg := config(bmc)
+	cfg.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	c, err := redfish.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.SetPower(within(t, 10*time.Second), redfish.ForceOff); err != nil {
+		t.Error(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if text := log.String(); !strings.Contains(text, "ComputerSystem.Reset") || strings.Contains(text, password) || strings.Contains(text, "X-Auth-Token") {
+		t.Errorf("log:\n%s", text)
+	}
+}
+
+type lockedBuilder struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lockedBuilder) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuilder) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// TestDialHook: the BMC is reached through the given dialer with its own name.
+func TestDialHook(t *testing.T) {
+	bmc := serve(t, redfishtest.Options{Tree: small()})
+	cfg := config(bmc)
+	cfg.Addr = "bmc.example"
+	var asked []string
+	cfg.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		asked = append(asked, addr)
+		return (&net.Dialer{}).DialContext(ctx, network, bmc.Addr())
+	}
+	cfg.Readers = 1
+	c, err := redfish.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if len(asked) == 0 || asked[0] != "bmc.example:443" {
+		t.Errorf("dialled %v, want bmc.example:443", asked)
+	}
+}
