@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 )
 
 const (
@@ -151,7 +152,7 @@ func (s *system) setBoot(req *request, value any, viaSettings bool) {
 			next.Mode = "Legacy"
 		}
 	}
-	detail := fmt.Sprintf("%s %s %s %s", next.Target, next.Enabled, next.Mode, next.HTTPBootURI)
+	detail := strings.TrimSpace(fmt.Sprint(next.Target, " ", next.Enabled, " ", next.Mode, " ", next.HTTPBootURI))
 	s.bmc.effect(req, "boot.set", detail, func() { s.boot, s.viaSetting = next, viaSettings })
 }
 

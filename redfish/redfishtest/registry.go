@@ -21,7 +21,8 @@ type attribute struct {
 	Lower     *json.Number `json:"LowerBound"`
 	Upper     *json.Number `json:"UpperBound"`
 	Value     []struct {
-		Name string `json:"ValueName"`
+		Name    string `json:"ValueName"`
+		Display string `json:"ValueDisplayName"`
 	}
 }
 
@@ -104,10 +105,10 @@ func (r *registry) check(name string, value any, current map[string]any) string 
 	case a.ReadOnly || a.Type == "Password":
 		return "PropertyNotWritable"
 	}
-	return a.check(value)
+	return a.check(value, now)
 }
 
-func (a attribute) check(value any) string {
+func (a attribute) check(value, now any) string {
 	word, isText := value.(string)
 	number, isNumber := value.(json.Number)
 	_, isBool := value.(bool)
@@ -130,12 +131,7 @@ func (a attribute) check(value any) string {
 		if !isText {
 			return "PropertyValueTypeError"
 		}
-		for _, v := range a.Value {
-			if v.Name == word {
-				return ""
-			}
-		}
-		return "PropertyValueNotInList"
+		return a.checkList(word, now)
 	default:
 		if !isText {
 			return "PropertyValueTypeError"
@@ -145,6 +141,22 @@ func (a attribute) check(value any) string {
 		}
 	}
 	return ""
+}
+
+// checkList: SYS-821GE-TNHR numbers its values ("0", "1") and reads and writes
+// their display names; which of the two counts shows the current value.
+func (a attribute) checkList(word string, now any) string {
+	byName, byDisplay := false, false
+	for _, v := range a.Value {
+		byName = byName || v.Name == now
+		byDisplay = byDisplay || v.Display == now
+	}
+	for _, v := range a.Value {
+		if (byName || !byDisplay) && v.Name == word || !byName && byDisplay && v.Display == word {
+			return ""
+		}
+	}
+	return "PropertyValueNotInList"
 }
 
 func (a attribute) checkBounds(n int64) string {
