@@ -2,6 +2,7 @@ package burnin
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rackproof/rackproof/profiles"
 )
@@ -20,18 +21,22 @@ func judgeGPUCount(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding
 	if none := noGPUs("gpu.count", p); none != nil {
 		return none
 	}
-	parts := gpuParts(r, p)
 	out := []Finding{countGPUs(r, p)}
-	for _, part := range parts {
-		out = append(out, gpuPresent(r, part))
+	readings := phaseReadings(r, NvidiaSMI)
+	usable := noneUsable(readings) == nil
+	for _, part := range gpuParts(r, p) {
+		if usable {
+			out = append(out, gpuPresent(readings, part))
+		}
+		if part.Shown && (usable || part.Address != "") {
+			out = append(out, gpuID(r, p, part))
+		}
 	}
-	out = append(out, askGPUs(r, p, gpuAsk{"gpu.count", "product", func(f Finding, g *NvidiaGPU) Finding {
-		return f.word(g.Product, p.GPU.Product)
-	}})...)
-	for _, part := range parts {
-		out = append(out, gpuID(r, p, part))
+	if !usable {
+		return out // count says why
 	}
-	return out
+	products := askGPUs(r, p, "gpu.count", askWord("product", func(g *NvidiaGPU) Opt[string] { return g.Product }, p.GPU.Product))
+	return append(out, slices.DeleteFunc(products, func(f Finding) bool { return f.Quantity == "all" })...)
 }
 
 // seen is how many GPUs one reading shows.
@@ -139,42 +144,32 @@ func countSamples(r *Readings) []seen {
 }
 
 // gpuPresent says of one GPU whether it is there, and names one that is not.
-func gpuPresent(r *Readings, part gpuPart) Finding {
-	worst := About("gpu.count", "present", part.Part).Missing(errGPUNotShown)
-	for i, reading := range phaseReadings(r, NvidiaSMI) {
-		f := About("gpu.count", "present", part.Part, reading.Ref)
-		f = presentIn(f, reading, part)
-		if i == 0 {
-			worst = f
-			continue
+func gpuPresent(readings []Reading[NvidiaLog], part gpuPart) Finding {
+	return worstOf(readings, About("gpu.count", "present", part.Part), func(f Finding, log NvidiaLog) Finding {
+		if err := log.Usable(); err != nil {
+			return f.Missing(err)
 		}
-		worst = worseFinding(worst, f)
-	}
-	return worst
+		return log.present(f, part)
+	})
 }
 
-func presentIn(f Finding, reading Reading[NvidiaLog], part gpuPart) Finding {
-	if !reading.OK() {
-		return f.Missing(reading.Err)
-	}
-	if err := reading.Value.Usable(); err != nil {
-		return f.Missing(err)
-	}
-	log := reading.Value
-	g := log.find(part)
+func (l *NvidiaLog) present(f Finding, part gpuPart) Finding {
+	g, line := l.find(part), l.lost(part)
+	f.Measured = "absent"
 	switch {
 	case g != nil && g.Lost != "":
-		return f.Judged(Fail, fmt.Sprintf("it does not answer: %s", g.Lost))
+		return f.Judged(Fail, "does not answer: "+g.Lost)
+	case line != "":
+		return f.Judged(Fail, line)
 	case g != nil:
 		f.Measured = "present"
 		return f.Judged(Pass, "nvidia-smi shows it")
-	case log.lost(part) != "":
-		return f.Judged(Fail, log.lost(part))
-	case log.Complete && part.Shown:
-		return f.Judged(Fail, "it was seen elsewhere, but nvidia-smi does not show it")
-	case log.Complete && part.BMC:
-		return f.Judged(Fail, "the BMC lists it, but nvidia-smi does not show it")
+	case l.Complete && part.Shown:
+		return f.Judged(Fail, "was seen elsewhere, but nvidia-smi does not show it")
+	case l.Complete && part.BMC:
+		return f.Judged(Fail, "is listed by the BMC, but nvidia-smi does not show it")
 	}
+	f.Measured = nil
 	return f.Missing(errGPUNotShown)
 }
 
@@ -195,9 +190,6 @@ func (l *NvidiaLog) lost(part gpuPart) string {
 // gpuID judges vendor and device, from nvidia-smi or else from the PCI bus.
 func gpuID(r *Readings, p *profiles.Profile, part gpuPart) Finding {
 	f := About("gpu.count", "pci_id", part.Part)
-	if !part.Shown {
-		return f.absent(errGPUNotShown, p.GPU.PCIID)
-	}
 	for _, log := range nvidiaLogs(r) {
 		if g := log.Value.find(part); g != nil && g.PCIID != "" {
 			return About("gpu.count", "pci_id", part.Part, log.Ref).Word(g.PCIID, p.GPU.PCIID)
