@@ -27,7 +27,7 @@ func ExampleStart() {
 	defer bmc.Close()
 
 	client := &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // an example; a real client pins CertSHA256
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // an example; a real client pins CertSHA256
 	}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost,
 		bmc.URL()+"/redfish/v1/Systems/1/Actions/ComputerSystem.Reset", bytes.NewBufferString(`{"ResetType":"ForceOff"}`))

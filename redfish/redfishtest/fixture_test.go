@@ -77,6 +77,7 @@ func fixtureTree(vendor string) redfishtest.Tree {
 // rig is a BMC with a client and the events of the machine behind it.
 type rig struct {
 	*redfishtest.BMC
+	t      *testing.T
 	client *http.Client
 	basic  bool
 	token  string
@@ -85,7 +86,7 @@ type rig struct {
 
 func start(t *testing.T, vendor string, opts redfishtest.Options) *rig {
 	t.Helper()
-	r := &rig{basic: true, events: make(chan string, 100)}
+	r := &rig{t: t, basic: true, events: make(chan string, 100)}
 	if opts.Tree == nil {
 		opts.Tree = fixtureTree(vendor)
 	}
@@ -101,15 +102,22 @@ func start(t *testing.T, vendor string, opts redfishtest.Options) *rig {
 		t.Fatal(err)
 	}
 	r.BMC = bmc
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // the certificate is made at start; TestCertificate pins it
-	r.client = &http.Client{Transport: transport}
+	r.client = insecureClient(t)
 	t.Cleanup(func() {
-		transport.CloseIdleConnections()
 		if err := bmc.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})
 	return r
+}
+
+// insecureClient trusts any certificate: the BMC makes a new one at each start,
+// and TestCertificate looks at it.
+func insecureClient(t *testing.T) *http.Client {
+	t.Helper()
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
 }
 
 // answer is what came back.

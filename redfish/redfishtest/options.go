@@ -27,9 +27,10 @@ type Options struct {
 }
 
 // Hooks connect the machine behind the BMC. Each may be nil. They are called
-// one after the other, never at once, each with a context that ends when the
-// BMC closes or a later power act overtakes the one that called. A hook should
-// return soon: the machine's next power act waits for it.
+// one after the other, never at once. Their context ends when the BMC closes
+// or the machine's next power act begins, so the one of OnBoot is the booted
+// node's. A hook must return soon, or at least with its context: the next hook
+// waits for it, and so does Close.
 type Hooks struct {
 	// OnPower: the power went on (POST begins) or off (the node is gone now).
 	OnPower func(ctx context.Context, on bool)
@@ -38,7 +39,7 @@ type Hooks struct {
 	// OnBoot: POST is over, BIOS values are applied, and the machine boots from
 	// what boot says. Called after each power-on and each reset.
 	OnBoot func(ctx context.Context, boot BootChoice)
-	// OnLocator: the identification light was switched.
+	// OnLocator: the identification light was switched. Its context ends with the BMC.
 	OnLocator func(ctx context.Context, on bool)
 	// OnBIOS: staged attributes took effect, just before OnBoot.
 	OnBIOS func(ctx context.Context, applied map[string]any)

@@ -45,32 +45,38 @@ func (s *system) plan(kind string) (act string, start func()) {
 			kind = "On"
 		}
 	}
-	_, deaf := s.bmc.faults["graceful-stuck"]
-	deaf = deaf && strings.HasPrefix(kind, "Graceful")
-	off := kind == "ForceOff" || kind == "GracefulShutdown"
-	switch {
-	case kind == "On" || kind == "ForceOn":
-		if s.power == powerOff {
-			return "power.on", s.turnOn
-		}
-	case off && s.power == powerOff, !off && s.power != powerOn:
-	case deaf:
-		return "power.request", func() {}
-	case off:
-		return "power.off", s.turnOff
-	case kind == "Nmi":
-		return "power.nmi", func() {}
-	case kind == "PowerCycle" || kind == "FullPowerCycle":
-		return "power.reset", s.cycle
-	default:
-		return "power.reset", s.restart
+	r, ok := resets[kind]
+	if !ok || !slices.Contains(r.from, s.power) {
+		return "", nil
 	}
-	return "", nil
+	if _, deaf := s.bmc.faults["graceful-stuck"]; deaf && strings.HasPrefix(kind, "Graceful") {
+		return "power.request", func() {}
+	}
+	return r.act, func() { r.start(s) }
+}
+
+// resets are the reset types: what they are counted as, from which power
+// states they can be had, what they do.
+var resets = map[string]struct {
+	act   string
+	from  []string
+	start func(*system)
+}{
+	"On":               {"power.on", []string{powerOff}, (*system).turnOn},
+	"ForceOn":          {"power.on", []string{powerOff}, (*system).turnOn},
+	"ForceOff":         {"power.off", []string{powerOn, powerRising, powerFalling}, (*system).turnOff},
+	"GracefulShutdown": {"power.off", []string{powerOn, powerRising, powerFalling}, (*system).turnOff},
+	"Nmi":              {"power.nmi", []string{powerOn}, func(*system) {}},
+	"PowerCycle":       {"power.reset", []string{powerOn}, (*system).cycle},
+	"FullPowerCycle":   {"power.reset", []string{powerOn}, (*system).cycle},
+	"ForceRestart":     {"power.reset", []string{powerOn}, (*system).restart},
+	"GracefulRestart":  {"power.reset", []string{powerOn}, (*system).restart},
 }
 
 // transition runs steps beside the requests and overtakes the transition under
 // way, as a forced off overtakes POST. Steps wait for the ones overtaken, so
-// hooks keep their order. Called with the lock held.
+// hooks keep their order. Their context outlives them: it ends when the next
+// transition begins. Called with the lock held.
 func (s *system) transition(steps func(ctx context.Context)) {
 	if s.overtake != nil {
 		s.overtake()
@@ -80,7 +86,6 @@ func (s *system) transition(steps func(ctx context.Context)) {
 	s.overtake, s.settled = cancel, done
 	s.bmc.spawn(func() {
 		defer close(done)
-		defer cancel()
 		if before != nil {
 			<-before
 		}
@@ -113,7 +118,7 @@ func (s *system) cycle() {
 
 // restart keeps the power; the node is gone at once.
 func (s *system) restart() {
-	s.lastReset = time.Now()
+	s.stamp()
 	s.post = true
 	s.transition(func(ctx context.Context) {
 		if hook := s.bmc.opts.Hooks.OnReset; hook != nil {
@@ -154,13 +159,23 @@ func (s *system) arrive(ctx context.Context, d time.Duration, power string) bool
 	}
 	s.power, s.shown, s.post = power, "", power == powerOn
 	if power == powerOn {
-		s.lastReset = time.Now()
+		s.stamp()
 	}
 	s.bmc.mu.Unlock()
 	if hook := s.bmc.opts.Hooks.OnPower; hook != nil {
 		s.bmc.call(func() { hook(ctx, power == powerOn) })
 	}
 	return true
+}
+
+// stamp moves LastResetTime on. BMCs tell whole seconds, and here two resets
+// can fall into one; a client must still see that there was another.
+func (s *system) stamp() {
+	now := time.Now().Truncate(time.Second)
+	if !now.After(s.lastReset) {
+		now = s.lastReset.Add(time.Second)
+	}
+	s.lastReset = now
 }
 
 // bootUp is POST and the boot behind it: staged BIOS values take effect, the

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -89,12 +90,9 @@ func (b *BMC) unrouted(req *request) reply {
 	if _, ok := b.store.find(req.uri); !ok && b.routes[req.key] == nil {
 		return notFound(req.uri)
 	}
-	allow := "GET, HEAD"
-	for method := range b.routes[req.key] {
-		allow += ", " + method
-	}
+	allow := append([]string{"GET", "HEAD"}, slices.Sorted(maps.Keys(b.routes[req.key]))...)
 	return failure(http.StatusMethodNotAllowed, baseRegistry+"OperationNotAllowed",
-		"The resource does not take "+req.method+".").with("Allow", allow)
+		"The resource does not take "+req.method+".").with("Allow", strings.Join(allow, ", "))
 }
 
 func (b *BMC) sendTo(w http.ResponseWriter, r *http.Request, answer reply) {

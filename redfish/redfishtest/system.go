@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -130,9 +131,7 @@ func (s *system) overlay(object map[string]any) {
 	if _, has := object["LastResetTime"]; has && !s.lastReset.IsZero() {
 		object["LastResetTime"] = s.lastReset.UTC().Format(time.RFC3339)
 	}
-	for name, value := range s.writable {
-		object[name] = value
-	}
+	maps.Copy(object, s.writable)
 	s.overlayPOST(object)
 	s.overlayLocator(object)
 	if !s.viaSetting {

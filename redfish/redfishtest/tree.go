@@ -55,7 +55,7 @@ func LoadTarGz(path string) (Tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redfish tree: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // read only
 	tree, err := readTarGz(f, path)
 	if err != nil {
 		return nil, fmt.Errorf("redfish tree %s: %w", path, err)
