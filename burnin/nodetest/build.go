@@ -46,11 +46,10 @@ func (r maker) hex(n int) string {
 	return b.String()
 }
 
-// mac returns an address of a maker's block; simulated ones are marked as locally
-// administered, so that they are nobody's.
+// mac returns an address of a maker's block.
 func (r maker) mac(block string) string {
-	h := r.hex(8)
-	return fmt.Sprintf("%s:%s:%s:%s:%s", block, h[0:2], h[2:4], h[4:6], h[6:8])
+	h := r.hex(6)
+	return fmt.Sprintf("%s:%s:%s:%s", block, h[0:2], h[2:4], h[4:6])
 }
 
 func (r maker) uuid() string {
@@ -64,7 +63,7 @@ func (b *blueprint) build(name string, seed uint64) *Machine {
 		Name: name, Profile: b.profile,
 		Manufacturer: b.manufacturer, Product: b.product, Board: b.board, ChassisPart: b.chassis,
 		UUID: r.uuid(), SystemSerial: "SIM" + r.digits(9), ChassisSerial: "CSIM" + strings.ToUpper(r.hex(8)), BoardSerial: "OMSIM" + r.digits(7),
-		BMCMAC: r.mac("7e:c2"), BIOSVersion: b.bios, BMCVersion: b.bmc,
+		BMCMAC: r.mac("7c:c2:55"), BIOSVersion: b.bios, BMCVersion: b.bmc,
 		CPU: b.cpu, GPUKind: b.gpu, Driver: b.driver, Module: b.driver, GDS: "nvfs",
 	}
 	if b.gpu.Switches > 0 {
@@ -117,7 +116,7 @@ func (m *Machine) plugPCI(b *blueprint, r maker) {
 	}
 	m.NICs = append(m.NICs, NIC{
 		Label: "AOC-LAN", Model: "BCM5720", Maker: "Broadcom", Serial: "BCSIM" + r.digits(7), Part: "BCM5720", Firmware: "22.71.3",
-		Interface: "eno1", Address: onboard, MACs: []string{r.mac("7e:c3"), r.mac("7e:c3")}, Gbps: 1,
+		Interface: "eno1", Address: onboard, MACs: []string{r.mac("3c:ec:ef"), r.mac("3c:ec:ef")}, Gbps: 1,
 	})
 	m.PCI = t.devices
 }
@@ -150,6 +149,6 @@ func (b *blueprint) newNIC(i int, addr string, r maker) NIC {
 	}
 	return NIC{
 		Label: fmt.Sprintf("PCIe Slot %d", i+1), Model: b.nic.model, Maker: "NVIDIA", Part: b.nic.part, Firmware: b.nic.firmware,
-		Serial: "MTSIM" + r.digits(8), Interface: name, Address: addr, MACs: []string{r.mac("96:6d")}, Gbps: b.nic.gbps,
+		Serial: "MTSIM" + r.digits(8), Interface: name, Address: addr, MACs: []string{r.mac("94:6d:ae")}, Gbps: b.nic.gbps,
 	}
 }

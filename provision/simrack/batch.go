@@ -4,7 +4,6 @@ import (
 	"bytes"
 	_ "embed"
 	"text/template"
-	"time"
 )
 
 //go:embed batch.yaml.tmpl
@@ -19,10 +18,7 @@ const Image = "simulated"
 // BatchYAML is a batch file for the whole rack. Its credentials are references to
 // the variables of Credentials, so it can be stored and shown.
 func (r *Rack) BatchYAML(name string) []byte {
-	return r.batch(name, r.Machines(), r.burn)
-}
-
-func (r *Rack) batch(name string, machines []Info, burn time.Duration) []byte {
+	machines := r.Machines()
 	if name == "" {
 		name = "simulated"
 	}
@@ -33,7 +29,7 @@ func (r *Rack) batch(name string, machines []Info, burn time.Duration) []byte {
 	var b bytes.Buffer
 	err := batchTemplate.Execute(&b, map[string]any{
 		"Name": name, "Profile": machines[0].Profile, "Machines": machines, "Racks": racks, "Image": Image,
-		"User": EnvUser, "Password": EnvPassword, "Key": EnvKey, "KW": 11 * len(machines), "Minutes": burn.Minutes(),
+		"User": EnvUser, "Password": EnvPassword, "Key": EnvKey, "KW": 11 * len(machines),
 	})
 	if err != nil { // the template is ours and has no other input
 		panic(err)
