@@ -72,7 +72,8 @@ func TestTwoSystems(t *testing.T) {
 	second := bytes.ReplaceAll(tree[systemURI], []byte(systemURI), []byte("/redfish/v1/Systems/2"))
 	tree["/redfish/v1/Systems/2"] = second
 	tree["/redfish/v1/Systems/2/ResetActionInfo"] = tree[systemURI+"/ResetActionInfo"]
-	tree["/redfish/v1/Systems"] = json.RawMessage(`{"Members":[{"@odata.id":"` + systemURI + `"},{"@odata.id":"/redfish/v1/Systems/2"}]}`)
+	tree["/redfish/v1/Systems"] = json.RawMessage(`{"Members":[{"@odata.id":"` + systemURI + `"},
+		{"@odata.id":"/redfish/v1/Systems/absent"},{"@odata.id":"/redfish/v1/Systems/2"}]}`)
 	r := start(t, "", redfishtest.Options{Tree: tree})
 	r.do(t, http.MethodPost, "/redfish/v1/Systems/2/Actions/ComputerSystem.Reset", map[string]any{"ResetType": "ForceOff"}).want(t, 204)
 	r.expect(t, "power false")

@@ -81,6 +81,9 @@ func (b *BMC) discover() error {
 
 func (b *BMC) discoverSystem(uri string) error {
 	uri = canonical(uri)
+	if _, ok := b.store.find(uri); !ok {
+		return nil // a link to nothing, as in the field
+	}
 	object, err := b.store.object(uri)
 	if err != nil {
 		return err

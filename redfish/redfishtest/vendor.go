@@ -2,7 +2,9 @@ package redfishtest
 
 import (
 	"net/http"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 // vendor is whose firmware the tree comes from: it decides message ids and
@@ -26,9 +28,9 @@ func vendorOf(root map[string]any) vendor {
 	for name := range oem {
 		names = append(names, name)
 	}
-	all := strings.ToLower(strings.Join(names, " "))
+	words := strings.FieldsFunc(strings.ToLower(strings.Join(names, " ")), func(r rune) bool { return !unicode.IsLetter(r) })
 	for _, known := range []vendor{dell, hpe, lenovo, supermicro, ami} {
-		if strings.Contains(all, string(known)) {
+		if slices.Contains(words, string(known)) {
 			return known
 		}
 	}
