@@ -19,7 +19,6 @@ type Batch struct {
 	Racks    map[string]Rack `json:"racks,omitempty"`
 	Limits   Limits          `json:"limits"`
 	Netboot  Netboot         `json:"netboot,omitzero"`
-	Settings Settings        `json:"settings,omitzero"`
 	Machines []Machine       `json:"machines"`
 
 	// Resolved are the profiles and specs that the machines are judged with, by
@@ -30,6 +29,8 @@ type Batch struct {
 	// Confirmed says that a person agreed to machines of an open run changing
 	// their identity (serial, BMC, UUID).
 	Confirmed bool `json:"-"`
+	// Again asks for a new run where the last one of this name is finished.
+	Again bool `json:"-"`
 }
 
 // Rack is what the batch says of one rack.
@@ -41,17 +42,13 @@ type Rack struct {
 type Limits struct {
 	Parallel int      `json:"parallel,omitempty"` // machines worked on at once; 0 means 16
 	Poll     Duration `json:"poll,omitempty"`     // between two questions to a BMC or host; 0 means 3 s
+	Load     Duration `json:"load,omitempty"`     // under load, instead of the spec's soak; the report says so
 }
 
 // Netboot says how machines reach this rackproof over HTTP.
 type Netboot struct {
 	Listen string `json:"listen,omitempty"` // host:port; port 0 or none = chosen once per run; host "" = the address facing each BMC
 	Images string `json:"images,omitempty"` // folder of images; "" = <state>/images
-}
-
-// Settings are what else a batch may state.
-type Settings struct {
-	Load Duration `json:"load,omitempty"` // time under load; 0 = by the spec
 }
 
 // Duration is a time.Duration that batch files state as a quantity ("10 min").
@@ -76,10 +73,11 @@ type Machine struct {
 
 	Expect profiles.Expect `json:"expect,omitzero"`
 
-	ProfileSHA256 string  `json:"profile_sha256,omitempty"` // key of Batch.Resolved
-	SpecSHA256    string  `json:"spec_sha256,omitempty"`
-	LoadedWatts   float64 `json:"loaded_watts,omitempty"` // of the profile; 0 = not stated
-	Minutes       int     `json:"minutes,omitempty"`      // expected burn-in of profile and spec
+	Poll          Duration `json:"poll,omitempty"`           // of the batch
+	ProfileSHA256 string   `json:"profile_sha256,omitempty"` // key of Batch.Resolved
+	SpecSHA256    string   `json:"spec_sha256,omitempty"`
+	LoadedWatts   float64  `json:"loaded_watts,omitempty"` // of the profile; 0 = not stated
+	Minutes       int      `json:"minutes,omitempty"`      // expected burn-in of profile and spec
 }
 
 // BMCLogin is how to log in to a BMC. User and Password are references, never

@@ -22,8 +22,9 @@ type BurnIn struct {
 	Profile  *profiles.Profile
 	Spec     *profiles.Spec
 	Run      RunID
-	Machine  string
 	Attempt  int
-	Duration time.Duration // of the loads; 0 = by the spec
+	Record   burnin.Machine // machine.json
+	Version  string         // of rackproof
+	Duration time.Duration  // of the loads; 0 = by the spec
 	Progress func(text string, until time.Time)
 }

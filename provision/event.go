@@ -106,6 +106,7 @@ type Failure struct {
 	Try   int    `json:"try,omitempty"`
 	Fault bool   `json:"fault,omitempty"` // the machine is at fault: steps that always run follow
 	Line  string `json:"line,omitempty"`
+	Do    string `json:"do,omitempty"` // about a fault
 	Facts Facts  `json:"facts,omitempty"`
 }
 

@@ -208,7 +208,7 @@ func (m *MachineRun) stepEnded(e Event, p Plan) error {
 	d.Step = e.Step
 	m.learn(d.Facts)
 	m.Steps = append(m.Steps, d)
-	m.Intents, m.Try, m.Why, m.Until = nil, 0, "", zeroTime
+	m.Intents, m.Try, m.Failed, m.Why, m.Until = nil, 0, 0, "", zeroTime
 	m.Step = m.nextStep(p)
 	return nil
 }
@@ -228,14 +228,15 @@ func (m *MachineRun) failed(e Event, p Plan) error {
 	}
 	m.learn(f.Facts)
 	m.Why = f.Error
+	m.Failed++
 	switch {
 	case e.Kind == Broke:
 		m.set(e, StateStuck, OwnerTool, f.Error, "run.log has the details; rackproof resume "+string(e.Run))
 		m.Broken = true
 	case f.Fault:
 		m.Faulted = true
-		m.learn(Facts{FactFault: or(f.Line, f.Error)})
-		m.Intents = nil
+		m.learn(Facts{FactFault: or(f.Line, f.Error), FactFaultDo: f.Do})
+		m.Intents, m.Failed = nil, 0
 		m.Step = m.nextStep(p)
 	}
 	return nil
@@ -329,7 +330,7 @@ func (m *MachineRun) resume(e Event) {
 	if m.Over() {
 		return
 	}
-	m.Stopped, m.Broken = false, false
+	m.Stopped, m.Broken, m.Failed = false, false, 0
 	m.set(e, StateRun, OwnerTool, "", "")
 }
 

@@ -91,6 +91,13 @@ func (g *Gate) Power(ctx context.Context, m Machine) (release func(), err error)
 	}), nil
 }
 
+// Waits reports whether m would have to wait for its rack's power now.
+func (g *Gate) Waits(m Machine) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.rack(m.Rack).carries(m)
+}
+
 // big counts also a machine whose profile does not say what it draws: a tripped
 // breaker costs more than a wait.
 func big(m Machine) bool { return m.LoadedWatts > bigWatts || m.LoadedWatts == 0 }

@@ -27,12 +27,22 @@ func (e *Env) begin() error {
 	if err != nil {
 		return err
 	}
-	return e.keepMachine(nil)
+	rec, err := e.record()
+	if err != nil {
+		return err
+	}
+	return e.Store.SetMachine(rec)
 }
 
-// keepMachine writes machine.json from what is known now.
-func (e *Env) keepMachine(bios []burnin.BIOSLine) error {
+// record is machine.json from what is known now.
+func (e *Env) record() (burnin.Machine, error) {
 	m := e.Machine
+	var bios []burnin.BIOSLine
+	if text := e.Facts[FactBIOSLines]; text != "" {
+		if err := json.Unmarshal([]byte(text), &bios); err != nil {
+			return burnin.Machine{}, fmt.Errorf("fact %s: %w", FactBIOSLines, err)
+		}
+	}
 	rec := burnin.Machine{
 		Name: m.Name, Rack: m.Rack, U: m.U,
 		Customer: e.Batch.Customer, Order: e.Batch.Order, Stage: e.Batch.Stage,
@@ -46,7 +56,7 @@ func (e *Env) keepMachine(bios []burnin.BIOSLine) error {
 	for _, r := range e.Repairs {
 		rec.Repaired = append(rec.Repaired, r.Repair())
 	}
-	return e.Store.SetMachine(rec)
+	return rec, nil
 }
 
 // publicFacts leaves out what only steps use among themselves.
@@ -54,7 +64,7 @@ func publicFacts(f Facts) map[string]string {
 	out := map[string]string{}
 	for _, k := range slices.Sorted(maps.Keys(f)) {
 		switch k {
-		case FactBIOSFound, FactBIOSWanted, FactResult, FactLine, FactLadder, FactHostKey:
+		case FactBIOSFound, FactBIOSLines, FactResult, FactLine, FactLadder, FactHostKey:
 		default:
 			out[k] = f[k]
 		}

@@ -55,6 +55,7 @@ type MachineRun struct {
 	Until   time.Time         `json:"until,omitzero"`
 	Step    string            `json:"step,omitempty"` // under way, or next
 	Try     int               `json:"try,omitempty"`
+	Failed  int               `json:"failed,omitempty"` // tries of the step that failed
 	Facts   Facts             `json:"facts,omitempty"`
 	Intents map[string]Intent `json:"intents,omitempty"` // of the step under way, by act
 	Steps   []StepDone        `json:"steps,omitempty"`   // ended in this attempt

@@ -38,28 +38,30 @@ type Facts map[string]string
 
 // Names of facts that more than one step uses.
 const (
-	FactUUID       = "bmc_uuid"      // SMBIOS UUID by the BMC
-	FactBMCMAC     = "bmc_mac"       // of the BMC, by the BMC
-	FactModel      = "model"         // by the BMC
-	FactMember     = "serial_is"     // member of the identity set that the batch's serial equals
-	FactPrint      = "bmc_sha256"    // certificate of the BMC
-	FactInsecure   = "tls_insecure"  // "true" when no certificate was checked
-	FactBIOSFound  = "bios_found"    // JSON: attributes as they were before we changed them
-	FactBIOSWanted = "bios_wanted"   // JSON: attributes as the burn-in wants them
-	FactUnmapped   = "bios_unmapped" // wishes that the board has no attribute for
-	FactBoot       = "boot_method"   // how the host was brought up
-	FactToken      = "token"         // one-time token of this boot; public once it was on the wire
-	FactHostKey    = "host_key"      // SSH public key that we injected
-	FactReset      = "last_reset"    // of the BMC, after our boot
-	FactHost       = "host_address"  // where the booted host said its SSH answers
-	FactBootID     = "boot_id"       // of the host
-	FactProof      = "proof"         // how host and BMC were proven one machine; "" = not
-	FactFault      = "fault"         // a step found the machine at fault
-	FactResult     = "result"        // burnin.Result
-	FactLine       = "line"          // first line for people
-	FactLadder     = "hands"         // JSON: Hands of a failed machine
-	FactHandover   = "handed_over"   // state at handover
-	FactNote       = "note"          // remark for the report
+	FactUUID      = "bmc_uuid"      // SMBIOS UUID by the BMC
+	FactBMCMAC    = "bmc_mac"       // of the BMC, by the BMC
+	FactModel     = "model"         // by the BMC
+	FactMember    = "serial_is"     // member of the identity set that the batch's serial equals
+	FactPrint     = "bmc_sha256"    // certificate of the BMC
+	FactInsecure  = "tls_insecure"  // "true" when no certificate was checked
+	FactBIOSFound = "bios_found"    // JSON: attributes as they were before we changed them
+	FactBIOSLines = "bios_lines"    // JSON: []burnin.BIOSLine: found, wanted, in force
+	FactLoad      = "load"          // time under load, where it is not the spec's
+	FactUnmapped  = "bios_unmapped" // wishes that the board has no attribute for
+	FactBoot      = "boot_method"   // how the host was brought up
+	FactToken     = "token"         // one-time token of this boot; public once it was on the wire
+	FactHostKey   = "host_key"      // SSH public key that we injected
+	FactReset     = "last_reset"    // of the BMC, after our boot
+	FactHost      = "host_address"  // where the booted host said its SSH answers
+	FactBootID    = "boot_id"       // of the host
+	FactProof     = "proof"         // how host and BMC were proven one machine; "" = not
+	FactFault     = "fault"         // a step found the machine at fault
+	FactFaultDo   = "fault_do"      // what to do about it
+	FactResult    = "result"        // burnin.Result
+	FactLine      = "line"          // first line for people
+	FactLadder    = "hands"         // JSON: Hands of a failed machine
+	FactHandover  = "handed_over"   // state at handover
+	FactNote      = "note"          // remark for the report
 )
 
 // carried are the facts that outlive an attempt: what was found on arrival is

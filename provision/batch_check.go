@@ -1,0 +1,235 @@
+package provision
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rackproof/rackproof/profiles"
+)
+
+var (
+	fileSafe = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	macForm  = regexp.MustCompile(`^([0-9a-f]{2}:){5}[0-9a-f]{2}$`)
+	uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	hostForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
+)
+
+// check looks at each machine, then at all of them together.
+func (l *loader) check() {
+	refs := map[string]bool{}
+	for i := range l.batch.Machines {
+		m, row := &l.batch.Machines[i], l.rows[i]
+		l.checkMachine(m, row)
+		l.resolve(m, row)
+		l.checkRefs(m, row, refs)
+	}
+	l.unique("name", "name", func(m Machine) string { return m.Name })
+	l.unique("bmc", "BMC", func(m Machine) string {
+		if m.BMC == "" {
+			return ""
+		}
+		return strings.ToLower(hostPort(m.BMC, 443))
+	})
+	l.unique("serial", "serial", func(m Machine) string { return strings.ToLower(m.Serial) })
+	l.unique("uuid", "UUID", func(m Machine) string { return m.UUID })
+	l.unique("mac", "MAC", func(m Machine) string { return m.MAC })
+	l.unique("u", "place", func(m Machine) string {
+		if m.U == 0 {
+			return ""
+		}
+		return m.Where()
+	})
+	l.checkPower()
+}
+
+// unique reports a value that two machines have.
+func (l *loader) unique(key, what string, value func(Machine) string) {
+	first := map[string]string{}
+	for i, m := range l.batch.Machines {
+		v := value(m)
+		if v == "" {
+			continue
+		}
+		if other, ok := first[v]; ok {
+			l.add(l.rows[i].at(key), "%s %s is already that of %s", what, v, other)
+			continue
+		}
+		first[v] = or(m.Name, "the machine before")
+	}
+}
+
+func (l *loader) checkMachine(m *Machine, row rowInfo) {
+	switch {
+	case m.Name == "":
+		l.add(row.pos, "a machine has no name")
+	case !fileSafe.MatchString(m.Name):
+		l.add(row.at("name"), "machine name %q: use letters, digits, '.', '-' and '_', at most 64; it names a folder", m.Name)
+	}
+	if m.BMC == "" {
+		l.add(row.pos, "%s has no bmc: give its address", or(m.Name, "a machine"))
+	} else if err := checkAddress(m.BMC); err != nil {
+		l.add(row.at("bmc"), "bmc %q: %v", m.BMC, err)
+	}
+	if m.Host != "" {
+		if err := checkAddress(m.Host); err != nil {
+			l.add(row.at("host"), "host %q: %v", m.Host, err)
+		}
+	} else if m.Boot.Method == BootDisk || m.Boot.Method == BootNone {
+		l.add(row.pos, "%s has no host: boot method %s needs the address where its SSH answers", m.Name, m.Boot.Method)
+	}
+	if m.MAC != "" && !macForm.MatchString(m.MAC) {
+		l.add(row.at("mac"), "mac %q: write it like 7c:c2:55:00:00:07", m.MAC)
+	}
+	if m.UUID != "" && !uuidForm.MatchString(m.UUID) {
+		l.add(row.at("uuid"), "uuid %q is no UUID", m.UUID)
+	}
+	if m.U > 60 {
+		l.add(row.at("u"), "u %d: racks have 42 to 58 units", m.U)
+	}
+	if m.Boot.Method == BootUEFIHTTP && m.Boot.Image == "" {
+		l.add(row.pos, "%s boots over HTTP and names no boot.image", m.Name)
+	}
+}
+
+// checkAddress takes an IP address or a host name, with or without a port.
+func checkAddress(addr string) error {
+	host := addr
+	if h, port, err := net.SplitHostPort(addr); err == nil {
+		n, err := strconv.Atoi(port)
+		if err != nil || n < 1 || n > 65535 {
+			return fmt.Errorf("port %q is not between 1 and 65535", port)
+		}
+		host = h
+	}
+	host = strings.Trim(host, "[]")
+	if net.ParseIP(host) != nil {
+		return nil
+	}
+	if ip, zone, ok := strings.Cut(host, "%"); ok && zone != "" && net.ParseIP(ip) != nil {
+		return nil
+	}
+	if strings.Trim(host, "0123456789.") == "" {
+		return fmt.Errorf("%q is not an IPv4 address", host)
+	}
+	if !hostForm.MatchString(host) || len(host) > 253 {
+		return fmt.Errorf("neither an IP address nor a host name")
+	}
+	return nil
+}
+
+// resolve finds the machine's profile and spec, with what the order expects laid
+// over, and keeps their bytes in the batch.
+func (l *loader) resolve(m *Machine, row rowInfo) {
+	if m.Profile == "" {
+		l.add(row.pos, "%s has no profile: name one in the batch or at the machine; `rackproof profile list` shows them", or(m.Name, "a machine"))
+	} else if p := l.profile(m, row); p != nil {
+		m.ProfileSHA256 = p.SHA256()
+		l.batch.Resolved[m.ProfileSHA256] = p.Bytes()
+		m.Minutes = p.Minutes.BurnIn
+		if p.Power.LoadedWatts.Set() {
+			m.LoadedWatts = p.Power.LoadedWatts.Number(profiles.Watt)
+		}
+	}
+	spec, err := l.lib.Spec(m.Spec)
+	if err != nil {
+		l.add(l.valuePos(row, "spec"), "%v", err)
+		return
+	}
+	m.SpecSHA256 = spec.SHA256()
+	l.batch.Resolved[m.SpecSHA256] = spec.Bytes()
+}
+
+func (l *loader) profile(m *Machine, row rowInfo) *profiles.Profile {
+	p, err := l.lib.Profile(m.Profile)
+	if err != nil {
+		l.add(l.valuePos(row, "profile"), "%v", err)
+		return nil
+	}
+	for _, e := range []placed{l.expct, row.expect} {
+		if e.expect == (profiles.Expect{}) {
+			continue
+		}
+		m.Expect = e.expect
+		if p, err = p.WithExpect(e.expect, e.pos); err != nil {
+			l.add(e.pos, "expect: %v", err)
+			return nil
+		}
+	}
+	return p
+}
+
+// valuePos is where a value stands that may be that of the machine or of the
+// batch.
+func (l *loader) valuePos(row rowInfo, key string) profiles.Position {
+	if p, ok := row.keys[key]; ok {
+		return p
+	}
+	if p, ok := l.top[key]; ok {
+		return p
+	}
+	return row.pos
+}
+
+// checkRefs reports credentials that cannot resolve, each once.
+func (l *loader) checkRefs(m *Machine, row rowInfo, seen map[string]bool) {
+	for _, c := range []struct {
+		what string
+		ref  Ref
+	}{{"bmc user", m.Login.User}, {"bmc password", m.Login.Password}, {"ssh key", m.SSH.Key}} {
+		key := string(c.ref)
+		if strings.HasPrefix(key, "csv:") {
+			key += "@" + m.Name
+		}
+		if c.ref == "" || seen[key] {
+			continue
+		}
+		seen[key] = true
+		if err := c.ref.Check(m.Name); err != nil {
+			l.add(row.pos, "%s of %s: %v", c.what, m.Name, err)
+		}
+	}
+	if file, ok := cutCA(m.Login.TLS); ok && !seen[file] {
+		seen[file] = true
+		if _, err := os.Stat(file); err != nil {
+			l.add(row.pos, "tls of %s: %v", m.Name, err)
+		}
+	}
+}
+
+// checkPower reports a machine that its rack can never carry.
+func (l *loader) checkPower() {
+	for i, m := range l.batch.Machines {
+		if kw := l.batch.Racks[m.Rack].KW; kw > 0 && m.LoadedWatts > kw*1000 {
+			l.add(l.rows[i].pos, "%s draws %.1f kW under load, and rack %s has %.1f kW", m.Name, m.LoadedWatts/1000, m.Rack, kw)
+		}
+	}
+	used := map[string]bool{}
+	for _, m := range l.batch.Machines {
+		used[m.Rack] = true
+	}
+	for rack := range l.batch.Racks {
+		if !used[rack] {
+			var racks []string
+			for r := range used {
+				racks = append(racks, r)
+			}
+			slices.Sort(racks)
+			l.add(l.top["racks"], "no machine stands in rack %q%s", rack, didYouMean(rack, racks))
+		}
+	}
+}
+
+func goodTLS(s string) bool {
+	_, ca := cutCA(s)
+	return s == "pin" || s == "insecure" || ca
+}
+
+func cutCA(s string) (file string, ok bool) {
+	file, ok = strings.CutPrefix(s, "ca:")
+	return file, ok && file != ""
+}

@@ -1,0 +1,269 @@
+package provision
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/rackproof/rackproof/profiles"
+)
+
+// LoadBatch reads a batch file. It reports every mistake at once, each as
+// "file:line:column: what", and contacts nothing: profiles, specs, credentials
+// and image folders are looked for on this machine only. The error is
+// profiles.Problems when the file itself is at fault.
+func LoadBatch(path string, lib *profiles.Library) (*Batch, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("batch file: %w", err)
+	}
+	return ParseBatch(path, b, lib)
+}
+
+// ParseBatch is LoadBatch for bytes; file names them, and other files are found
+// relative to it.
+func ParseBatch(file string, b []byte, lib *profiles.Library) (*Batch, error) {
+	dir, err := filepath.Abs(filepath.Dir(file)) // a run is resumed from anywhere
+	if err != nil {
+		return nil, fmt.Errorf("batch file: %w", err)
+	}
+	l := &loader{reader: reader{file: file}, lib: lib, dir: dir}
+	l.batch = &Batch{Source: file, Spec: defaultSpec, Workflow: defaultWorkflow, Resolved: map[string][]byte{}}
+	l.base = Machine{
+		Login: BMCLogin{User: "env:BMC_USER", Password: "env:BMC_PASSWORD", TLS: "pin"},
+		SSH:   SSH{User: "root", Port: 22},
+		Boot:  Boot{Method: BootAuto},
+	}
+	if root := l.parse(b); root != nil {
+		l.root(root)
+		l.check()
+	}
+	if len(l.problems) > 0 {
+		slices.SortStableFunc(l.problems, func(a, b profiles.Problem) int {
+			return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
+		})
+		return nil, slices.Compact(l.problems)
+	}
+	return l.batch, nil
+}
+
+// loader reads one batch.
+type loader struct {
+	reader
+	lib   *profiles.Library
+	dir   string
+	batch *Batch
+	base  Machine                      // defaults
+	expct placed                       // the batch's own expect
+	rows  []rowInfo                    // beside batch.Machines: where each stands
+	top   map[string]profiles.Position // of the batch's own keys
+}
+
+// placed is an expect: with its place.
+type placed struct {
+	expect profiles.Expect
+	pos    profiles.Position
+}
+
+// rowInfo is where the values of a machine stand, for messages.
+type rowInfo struct {
+	pos    profiles.Position
+	keys   map[string]profiles.Position
+	expect placed
+}
+
+func (i rowInfo) at(key string) profiles.Position {
+	if p, ok := i.keys[key]; ok {
+		return p
+	}
+	return i.pos
+}
+
+func (l *loader) root(n ast.Node) {
+	var machines ast.Node
+	l.top = map[string]profiles.Position{}
+	for _, p := range l.pairs(n, "the batch") {
+		l.top[keyOf(p)] = l.at(p.Value)
+	}
+	l.fields(n, "the batch", field{
+		"name":     l.name,
+		"profile":  l.str(&l.batch.Profile),
+		"spec":     l.str(&l.batch.Spec),
+		"workflow": l.workflow,
+		"customer": l.str(&l.batch.Customer),
+		"order":    l.str(&l.batch.Order),
+		"stage":    l.str(&l.batch.Stage),
+		"defaults": l.defaults,
+		"racks":    l.racks,
+		"limits":   l.limits,
+		"netboot":  l.netboot,
+		"expect":   func(n ast.Node) { l.expct = l.expect(n) },
+		"machines": func(n ast.Node) { machines = n },
+	})
+	if _, ok := l.top["name"]; !ok {
+		l.add(l.at(n), "the batch needs a name: it is the identity of its run")
+	}
+	if machines == nil {
+		l.add(l.at(n), "the batch has no machines:")
+		return
+	}
+	l.machines(machines) // last, so that the defaults are known
+}
+
+func (l *loader) name(n ast.Node) {
+	l.str(&l.batch.Name)(n)
+	if !fileSafe.MatchString(l.batch.Name) {
+		l.problem(n, "name %s: use letters, digits, '.', '-' and '_', at most 64; it names a folder", quoteNode(n))
+	}
+}
+
+func (l *loader) workflow(n ast.Node) {
+	l.str(&l.batch.Workflow)(n)
+	var known []string
+	for _, w := range Workflows() {
+		known = append(known, w.Name)
+	}
+	if !slices.Contains(known, l.batch.Workflow) {
+		l.problem(n, "unknown workflow %q, there is %v%s", l.batch.Workflow, known, didYouMean(l.batch.Workflow, known))
+	}
+}
+
+func (l *loader) defaults(n ast.Node) {
+	var ignored map[string]profiles.Position
+	l.fields(n, "defaults", l.shared(&l.base, &ignored, nil))
+}
+
+// shared are the keys that defaults and machines have in common.
+func (l *loader) shared(m *Machine, keys *map[string]profiles.Position, expect *placed) field {
+	f := field{
+		"ssh": func(n ast.Node) {
+			l.fields(n, "ssh", field{
+				"user": l.str(&m.SSH.User), "key": l.ref(&m.SSH.Key), "port": l.integer(&m.SSH.Port, 1),
+				"known_hosts": func(n ast.Node) { l.str(&m.SSH.KnownHosts)(n); m.SSH.KnownHosts = l.path(m.SSH.KnownHosts) },
+			})
+		},
+		"boot": func(n ast.Node) {
+			l.fields(n, "boot", field{"image": l.str(&m.Boot.Image), "method": l.method(&m.Boot.Method)})
+		},
+	}
+	if expect == nil { // defaults: bmc is how to log in
+		f["bmc"] = func(n ast.Node) { l.fields(n, "bmc", l.login(&m.Login)) }
+		return f
+	}
+	f["expect"] = func(n ast.Node) { *expect = l.expect(n) }
+	note := func(key string, take func(ast.Node)) {
+		f[key] = func(n ast.Node) {
+			(*keys)[key] = l.at(n)
+			take(n)
+		}
+	}
+	note("name", l.str(&m.Name))
+	note("bmc", func(n ast.Node) { l.machineBMC(n, m) })
+	note("serial", l.str(&m.Serial))
+	note("uuid", l.str(&m.UUID))
+	note("rack", l.str(&m.Rack))
+	note("u", l.integer(&m.U, 1))
+	note("mac", l.str(&m.MAC))
+	note("host", l.str(&m.Host))
+	note("system", l.str(&m.System))
+	note("profile", l.str(&m.Profile))
+	note("spec", l.str(&m.Spec))
+	return f
+}
+
+func (l *loader) login(to *BMCLogin) field {
+	return field{"user": l.ref(&to.User), "password": l.ref(&to.Password), "tls": l.tls(&to.TLS)}
+}
+
+// machineBMC takes an address, or an address with a login of its own.
+func (l *loader) machineBMC(n ast.Node, m *Machine) {
+	switch n.(type) {
+	case *ast.MappingNode, *ast.MappingValueNode:
+		f := l.login(&m.Login)
+		f["addr"] = l.str(&m.BMC)
+		l.fields(n, "bmc", f)
+	default:
+		l.str(&m.BMC)(n)
+	}
+}
+
+func (l *loader) tls(to *string) func(ast.Node) {
+	return func(n ast.Node) {
+		l.str(to)(n)
+		if !goodTLS(*to) {
+			l.problem(n, "tls %s: choose pin, ca:FILE or insecure", quoteNode(n))
+			return
+		}
+		if file, ok := cutCA(*to); ok {
+			*to = "ca:" + l.path(file)
+		}
+	}
+}
+
+func (l *loader) method(to *BootMethod) func(ast.Node) {
+	return func(n ast.Node) {
+		l.str((*string)(to))(n)
+		known := []string{string(BootAuto), string(BootUEFIHTTP), string(BootDisk), string(BootNone)}
+		if !slices.Contains(known, string(*to)) {
+			later := ""
+			if *to == "virtual-media" || *to == "pxe" {
+				later = " (not in this version)"
+			}
+			l.problem(n, "boot method %q%s: choose one of %v%s", *to, later, known, didYouMean(string(*to), known))
+		}
+	}
+}
+
+func (l *loader) racks(n ast.Node) {
+	l.batch.Racks = map[string]Rack{}
+	for _, p := range l.pairs(n, "racks") {
+		r := Rack{}
+		l.fields(p.Value, "rack "+keyOf(p), field{"kw": l.number(&r.KW)})
+		l.batch.Racks[keyOf(p)] = r
+	}
+}
+
+func (l *loader) limits(n ast.Node) {
+	to := &l.batch.Limits
+	l.fields(n, "limits", field{"parallel": l.integer(&to.Parallel, 1), "poll": l.duration(&to.Poll), "load": l.duration(&to.Load)})
+}
+
+func (l *loader) netboot(n ast.Node) {
+	to := &l.batch.Netboot
+	l.fields(n, "netboot", field{
+		"listen": l.str(&to.Listen),
+		"images": func(n ast.Node) { l.str(&to.Images)(n); to.Images = l.path(to.Images) },
+	})
+}
+
+func (l *loader) expect(n ast.Node) placed {
+	var e profiles.Expect
+	l.fields(n, "expect", field{
+		"dimms": l.count(&e.DIMMs), "dimm_size": l.quantity(&e.DIMMSize), "dimm_speed": l.quantity(&e.DIMMSpeed),
+		"gpus": l.count(&e.GPUs), "drives": l.count(&e.Drives), "drive_size": l.quantity(&e.DriveSize),
+		"nics": l.count(&e.NICs), "psus": l.count(&e.PSUs),
+	})
+	return placed{e, l.at(n)}
+}
+
+// fromHere makes a reference to a file one that holds from every folder.
+func (l *loader) fromHere(r Ref) Ref {
+	kind, rest, err := r.parts()
+	if err != nil || kind != "file" && kind != "csv" {
+		return r
+	}
+	return Ref(kind + ":" + l.path(rest))
+}
+
+// path is a file beside the batch.
+func (l *loader) path(p string) string {
+	p = expandHome(p)
+	if filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(l.dir, p)
+}

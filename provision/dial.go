@@ -1,0 +1,110 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/rackproof/rackproof/burnin"
+	"github.com/rackproof/rackproof/burnin/shell"
+	"github.com/rackproof/rackproof/redfish"
+)
+
+// openPatience is how long a BMC that does not answer, or has no free session, is
+// asked again. A refused login is never tried again: BMCs lock accounts.
+const openPatience = 20 * time.Second
+
+// openBMC logs in to the BMC of m. Whatever keeps us out is infrastructure.
+func (b *Bench) openBMC(ctx context.Context, m Machine) (BMC, error) {
+	cfg, err := b.bmcConfig(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	limit := time.Now().Add(openPatience)
+	for {
+		c, err := redfish.Open(ctx, cfg)
+		if err == nil {
+			return c, nil
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		passing := errors.Is(err, redfish.ErrUnreachable) || errors.Is(err, redfish.ErrSessionLimit)
+		if !passing || time.Now().After(limit) {
+			return nil, &Stuck{Why: err.Error(), Next: "Then: rackproof resume"}
+		}
+		t := time.NewTimer(2 * time.Second)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func (b *Bench) bmcConfig(ctx context.Context, m Machine) (redfish.Config, error) {
+	cfg := redfish.Config{Addr: m.BMC, System: m.System, Log: b.Log, Poll: time.Duration(m.Poll)}
+	var err error
+	if cfg.User, err = m.Login.User.ResolveFor(ctx, m.Name); err != nil {
+		return cfg, &Stuck{Why: err.Error(), Next: "Then: rackproof resume"}
+	}
+	if cfg.Password, err = m.Login.Password.ResolveFor(ctx, m.Name); err != nil {
+		return cfg, &Stuck{Why: err.Error(), Next: "Then: rackproof resume"}
+	}
+	b.Secrets.Add(cfg.Password)
+	cfg.TLS = redfish.TLS{Mode: redfish.TLSMode(m.Login.TLS), Pins: OpenKnownBMCs(b.State)}
+	if file, ok := strings.CutPrefix(m.Login.TLS, "ca:"); ok {
+		cfg.TLS.Mode, cfg.TLS.CAFile = redfish.CA, expandHome(file)
+	}
+	return cfg, nil
+}
+
+// openNode logs in to the host of m: with the host key that we injected where we
+// booted it, else with the known_hosts of the batch or of the user.
+func (b *Bench) openNode(ctx context.Context, m Machine, f Facts) (burnin.Shell, error) {
+	addr := or(f[FactHost], m.Host)
+	if addr == "" {
+		return nil, &Stuck{Why: "the batch does not say where the host's SSH answers", Next: "Add `host:` to the machine."}
+	}
+	cfg := shell.SSHConfig{User: m.SSH.User, Addr: addr, Log: b.Log}
+	if _, _, err := net.SplitHostPort(addr); err != nil {
+		cfg.Port = m.SSH.Port
+	}
+	if m.SSH.Key != "" {
+		pem, err := m.SSH.Key.ResolveFor(ctx, m.Name)
+		if err != nil {
+			return nil, &Stuck{Why: err.Error(), Next: "Then: rackproof resume"}
+		}
+		b.Secrets.Add(pem)
+		signer, err := ssh.ParsePrivateKey([]byte(pem))
+		if err != nil {
+			return nil, &Stuck{Why: fmt.Sprintf("SSH key %s: %v", m.SSH.Key, err), Next: "Give one without a passphrase, or load it into an agent and leave ssh.key out."}
+		}
+		cfg.Signers = []ssh.Signer{signer}
+	}
+	if line := f[FactHostKey]; line != "" {
+		key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(line))
+		if err != nil {
+			return nil, fmt.Errorf("host key of the boot: %w", err)
+		}
+		cfg.HostKeys, cfg.ConfigFile = []ssh.PublicKey{key}, "none"
+	} else if m.SSH.KnownHosts != "" {
+		cfg.KnownHosts = []string{expandHome(m.SSH.KnownHosts)}
+	}
+	return shell.DialSSH(ctx, cfg)
+}
+
+// hostPort is an address with a port where it has none.
+func hostPort(addr string, port int) string {
+	if _, _, err := net.SplitHostPort(addr); err == nil {
+		return addr
+	}
+	return net.JoinHostPort(strings.Trim(addr, "[]"), strconv.Itoa(port))
+}

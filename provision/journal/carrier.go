@@ -1,0 +1,153 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/rackproof/rackproof/provision"
+)
+
+// carrier is one run under way in this process.
+type carrier struct {
+	engine   *Engine
+	id       provision.RunID
+	gate     *provision.Gate
+	machines sync.WaitGroup
+
+	mu     sync.Mutex
+	run    provision.Run
+	active map[string]context.CancelCauseFunc // machines under way
+	err    error                              // of the journal itself: the run cannot be carried on
+}
+
+// sync takes in the events that came since.
+func (c *carrier) sync(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	events, err := selectEvents(ctx, c.engine.db, c.id, c.run.Seq)
+	if err != nil {
+		return err
+	}
+	for _, ev := range events {
+		if err := c.run.Apply(ev); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failure is why the run cannot be carried on, or nil.
+func (c *carrier) failure() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// heed does what people asked: machines that were stopped, or whose run was
+// cancelled, end their step at once.
+func (c *carrier) heed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, cancel := range c.active {
+		if m := c.run.Find(name); c.run.Cancelled || m == nil || m.Stopped {
+			cancel(provision.ErrStopped)
+		}
+	}
+}
+
+// start begins work on every machine that can go on, and returns how many are
+// under way.
+func (c *carrier) start(ctx context.Context) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.run.Cancelled {
+		return len(c.active)
+	}
+	for i := range c.run.Machines {
+		m := &c.run.Machines[i]
+		name := m.Machine.Name
+		if _, busy := c.active[name]; busy || !c.engine.mine(*m) {
+			continue
+		}
+		own, cancel := context.WithCancelCause(ctx)
+		c.active[name] = cancel
+		c.machines.Go(func() {
+			err := c.work(own, name)
+			cancel(nil)
+			c.mu.Lock()
+			delete(c.active, name)
+			if err != nil && ctx.Err() == nil && c.err == nil {
+				c.err = err
+			}
+			c.mu.Unlock()
+			c.engine.ring()
+		})
+	}
+	return len(c.active)
+}
+
+// machine returns a machine as it stands now, in a copy that nobody else changes.
+func (c *carrier) machine(ctx context.Context, name string) (m provision.MachineRun, b *provision.Batch, p provision.Plan, err error) {
+	if err := c.sync(ctx); err != nil {
+		return m, nil, p, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found := c.run.Find(name)
+	if found == nil || c.run.Cancelled {
+		return m, c.run.Batch, c.run.Plan, nil // no state: not runnable
+	}
+	m = *found
+	m.Facts, m.Intents = maps.Clone(m.Facts), maps.Clone(m.Intents)
+	m.Steps, m.Repairs = slices.Clone(m.Steps), slices.Clone(m.Repairs)
+	return m, c.run.Batch, c.run.Plan, nil
+}
+
+// work takes one machine from step to step until it has a result, waits for
+// somebody, or ctx ends. The error is that of the journal.
+func (c *carrier) work(ctx context.Context, name string) error {
+	var lease *provision.Lease
+	defer func() { _ = lease.Release() }()
+	for ctx.Err() == nil {
+		m, batch, plan, err := c.machine(ctx, name)
+		if err != nil || !m.Runnable() {
+			return ended(ctx, err)
+		}
+		if m.Step == "" {
+			return c.tell(ctx, m, "", provision.MachineOver, nil)
+		}
+		if lease == nil {
+			if lease, err = provision.LeaseBMC(c.engine.state, c.id, m.Machine); err != nil {
+				return c.refused(ctx, m, err)
+			}
+		}
+		i := slices.IndexFunc(plan.Steps, func(s provision.PlanStep) bool { return s.Name == m.Step })
+		if err := c.step(ctx, m, batch, plan, plan.Steps[i]); err != nil {
+			return ended(ctx, err)
+		}
+	}
+	return nil
+}
+
+// refused parks a machine whose BMC another one works on.
+func (c *carrier) refused(ctx context.Context, m provision.MachineRun, err error) error {
+	var held *provision.HeldError
+	if !errors.As(err, &held) {
+		return err
+	}
+	return c.tell(ctx, m, m.Step, provision.GotStuck, provision.Stuck{
+		Why: err.Error(), Next: "Wait for it, or cancel it; then: rackproof resume " + string(c.id),
+	})
+}
+
+func (c *carrier) tell(ctx context.Context, m provision.MachineRun, step string, kind provision.Kind, data any) error {
+	ev, err := provision.NewEvent(c.id, m.Machine.Name, kind, data)
+	if err != nil {
+		return err
+	}
+	ev.Attempt, ev.Step = m.Attempt, step
+	return c.engine.append(ctx, ev)
+}

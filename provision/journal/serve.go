@@ -1,0 +1,138 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/rackproof/rackproof/provision"
+)
+
+// Serve implements provision.Engine. Runs that another process carries are left
+// to it, unless Options.Runs asks for them: then *provision.HeldError says who has
+// it.
+func (e *Engine) Serve(ctx context.Context) error {
+	var (
+		wg     sync.WaitGroup
+		mu     sync.Mutex
+		active = map[provision.RunID]bool{}
+		failed error
+	)
+	work, cancel := context.WithCancelCause(ctx)
+	defer wg.Wait()
+	defer cancel(nil)
+	for work.Err() == nil {
+		bell := e.bell()
+		ids, err := e.served(work)
+		if err != nil {
+			return ended(ctx, err)
+		}
+		for _, id := range ids {
+			mu.Lock()
+			busy := active[id]
+			mu.Unlock()
+			if busy {
+				continue
+			}
+			lease, err := e.own(work, id)
+			if err != nil {
+				return ended(ctx, err)
+			}
+			if lease == nil {
+				continue
+			}
+			mu.Lock()
+			active[id] = true
+			mu.Unlock()
+			wg.Go(func() {
+				err := e.carry(work, id)
+				err = errors.Join(err, lease.Release())
+				mu.Lock()
+				defer mu.Unlock()
+				delete(active, id)
+				if err != nil && work.Err() == nil {
+					failed = err
+					cancel(err)
+				}
+			})
+		}
+		pause(work, bell)
+	}
+	wg.Wait()
+	mu.Lock()
+	defer mu.Unlock()
+	return failed
+}
+
+// ended hides errors that only come of being told to end.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (e *Engine) served(ctx context.Context) ([]provision.RunID, error) {
+	if e.opt.Runs != nil {
+		return e.opt.Runs, nil
+	}
+	return e.Runs(ctx)
+}
+
+// own takes a run that has something to do; a nil lease means that there is
+// nothing to do, or that another has it.
+func (e *Engine) own(ctx context.Context, id provision.RunID) (*provision.Lease, error) {
+	run, err := e.Run(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if run.Cancelled || !slices.ContainsFunc(run.Machines, e.mine) {
+		return nil, nil
+	}
+	lease, err := provision.LeaseRun(e.state, id)
+	var held *provision.HeldError
+	if errors.As(err, &held) && e.opt.Runs == nil {
+		return nil, nil
+	}
+	return lease, err
+}
+
+// mine reports whether this engine is to work on m now.
+func (e *Engine) mine(m provision.MachineRun) bool { return m.Runnable() && e.opt.Select.Match(&m) }
+
+// carry works on one run until nothing of it can go on.
+func (e *Engine) carry(ctx context.Context, id provision.RunID) error {
+	host, _ := os.Hostname()
+	owner, err := provision.NewEvent(id, "", provision.Served, provision.Owner{PID: os.Getpid(), Host: host})
+	if err != nil {
+		return err
+	}
+	if err := e.append(ctx, owner); err != nil {
+		return err
+	}
+	c := &carrier{engine: e, id: id, active: map[string]context.CancelCauseFunc{}}
+	if err := c.sync(ctx); err != nil {
+		return err
+	}
+	c.gate = provision.NewGate(c.run.Batch)
+	work, cancel := context.WithCancelCause(ctx)
+	defer c.machines.Wait()
+	defer cancel(nil)
+	for ctx.Err() == nil {
+		bell := e.bell()
+		if err := c.sync(ctx); err != nil {
+			return ended(ctx, err)
+		}
+		if err := c.failure(); err != nil {
+			return err
+		}
+		c.heed()
+		if c.start(work) == 0 {
+			return nil
+		}
+		pause(ctx, bell)
+	}
+	return nil
+}

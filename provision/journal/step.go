@@ -1,0 +1,110 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rackproof/rackproof/provision"
+)
+
+// step carries out one try of one step, and writes down how it ended. The error
+// is that of the journal; how the machine fared is in the events.
+func (c *carrier) step(ctx context.Context, m provision.MachineRun, b *provision.Batch, plan provision.Plan, s provision.PlanStep) error {
+	free, err := c.admit(ctx, m, s)
+	if err != nil {
+		return ended(ctx, err)
+	}
+	defer free()
+	try := m.Failed + 1
+	if err := c.tell(ctx, m, s.Name, provision.StepStarted, provision.Try{Try: try}); err != nil {
+		return err
+	}
+	rec := recorder{c, m, s.Name}
+	began := time.Now()
+	facts, stepErr := c.engine.opt.Worker.Step(ctx, provision.Task{
+		Run: c.id, Batch: b, Plan: plan, Machine: m.Machine, Attempt: m.Attempt, Step: s, Try: try,
+		Facts: m.Facts, Intents: m.Intents, Steps: m.Steps, Repairs: m.Repairs,
+	}, rec)
+	if ctx.Err() != nil {
+		return nil // interrupted: whoever carries it on asks the machine
+	}
+	if stepErr == nil {
+		return c.tell(ctx, m, s.Name, provision.StepEnded, provision.StepDone{
+			Started: began.UTC(), Seconds: time.Since(began).Seconds(), Tries: try, Facts: facts,
+		})
+	}
+	return c.failed(ctx, m, s, try, facts, stepErr)
+}
+
+// admit waits for power and for a place among those worked on at once.
+func (c *carrier) admit(ctx context.Context, m provision.MachineRun, s provision.PlanStep) (free func(), err error) {
+	power := func() {}
+	if s.Loads {
+		if c.gate.Waits(m.Machine) {
+			if err := c.tell(ctx, m, s.Name, provision.Progressed, provision.Progress{Text: "waits for power in rack " + m.Machine.Rack}); err != nil {
+				return nil, err
+			}
+		}
+		if power, err = c.gate.Power(ctx, m.Machine); err != nil {
+			return nil, err
+		}
+	}
+	slot, err := c.gate.Slot(ctx)
+	if err != nil {
+		power()
+		return nil, err
+	}
+	return func() { slot(); power() }, nil
+}
+
+// failed writes down why a try did not end, and waits before the next one.
+func (c *carrier) failed(ctx context.Context, m provision.MachineRun, s provision.PlanStep, try int, facts provision.Facts, err error) error {
+	var (
+		stuck  *provision.Stuck
+		hands  *provision.Hands
+		fault  *provision.Fault
+		broken *provision.BrokenError
+	)
+	switch {
+	case errors.As(err, &stuck):
+		return c.tell(ctx, m, s.Name, provision.GotStuck, stuck)
+	case errors.As(err, &hands):
+		return c.tell(ctx, m, s.Name, provision.NeedsHands, hands)
+	case errors.As(err, &fault):
+		do := ""
+		if len(fault.Do) > 0 {
+			do = fault.Do[0].Do
+		}
+		return c.tell(ctx, m, s.Name, provision.StepFailed, provision.Failure{Error: err.Error(), Line: fault.Line, Do: do, Fault: true, Try: try, Facts: facts})
+	case errors.As(err, &broken):
+		return c.tell(ctx, m, s.Name, provision.Broke, provision.Failure{Error: err.Error(), Try: try})
+	}
+	if err := c.tell(ctx, m, s.Name, provision.StepFailed, provision.Failure{Error: err.Error(), Try: try}); err != nil {
+		return err
+	}
+	if try >= max(s.Tries, 1) {
+		return c.tell(ctx, m, s.Name, provision.GotStuck, provision.Stuck{
+			Why: s.Name + ": " + err.Error(), Next: "rackproof resume " + string(c.id),
+		})
+	}
+	t := time.NewTimer(c.engine.opt.Backoff << min(try-1, 6))
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// recorder makes the events of a step durable.
+type recorder struct {
+	c    *carrier
+	m    provision.MachineRun
+	step string
+}
+
+// Record implements provision.Recorder.
+func (r recorder) Record(ctx context.Context, kind provision.Kind, data any) error {
+	return r.c.tell(ctx, r.m, r.step, kind, data)
+}

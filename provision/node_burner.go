@@ -1,0 +1,70 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/user"
+	"time"
+
+	"github.com/rackproof/rackproof/burnin"
+)
+
+// ErrStopped is why work ends when a person stops or cancels it: loads come down
+// at once. Any other end leaves them to whoever carries the run on, or to the dead
+// man's timer on the node.
+var ErrStopped = errors.New("stopped by a person")
+
+// NodeBurner is the Burner of real nodes.
+type NodeBurner struct{ Log *slog.Logger }
+
+// Burn implements Burner.
+func (n NodeBurner) Burn(ctx context.Context, b BurnIn) error {
+	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() {
+		if errors.Is(context.Cause(ctx), ErrStopped) {
+			cancel(ErrStopped)
+			return
+		}
+		cancel(burnin.ErrDetach)
+	})()
+	node := &burnin.Node{Shell: b.Node, Origin: burnin.FromSSH, Probes: burnin.Probes(), Profile: b.Profile, Log: n.Log}
+	node.Progress = func(p burnin.Progress) {
+		text, until := string(p.Phase)+": "+p.Doing, time.Time{}
+		if p.Left > 0 {
+			until = time.Now().Add(p.Left)
+		}
+		b.Progress(text, until)
+	}
+	err := burnin.Burn(work, burnin.BurnOptions{
+		Node: node, Store: b.Store, Machine: b.Record, Spec: b.Spec.Bytes(),
+		Run: string(b.Run), Attempt: b.Attempt, Owner: person(), Rackproof: b.Version,
+		Duration: b.Duration, Loads: burnin.Loads(), Resume: true, Coverage: burnin.CoverFull, Log: n.Log,
+	})
+	var held *burnin.HeldError
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &held), errors.Is(err, burnin.ErrGPUBusy):
+		return &Stuck{Why: err.Error(), Next: "rackproof resume " + string(b.Run)}
+	case errors.Is(err, burnin.ErrNodeLost):
+		return &Stuck{Why: err.Error(), Next: "Look at its console and power; then: rackproof resume " + string(b.Run)}
+	}
+	return err
+}
+
+// person says who works on a node.
+func person() string {
+	name := "rackproof"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	return fmt.Sprintf("%s@%s", name, host)
+}

@@ -1,0 +1,294 @@
+package provision
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rackproof/rackproof/burnin"
+	"github.com/rackproof/rackproof/redfish"
+)
+
+// biosSettings brings the BIOS to the settings of the burn-in. What was there
+// before is kept first, because it comes back at handover.
+type biosSettings struct{}
+
+func (biosSettings) Name() string { return "bios" }
+
+const (
+	setBurnIn   = "burnin"
+	setDelivery = "delivery"
+	probeBIOS   = "bios"
+)
+
+// wishes are attributes wanted on this very board.
+type wishes struct {
+	want     map[string]any
+	unmapped []redfish.Unmapped
+	required bool
+}
+
+// wishes translates a named set of the profile.
+func (e *Env) wishes(ctx context.Context, c BMC, name string) (wishes, error) {
+	set := e.Profile.BIOS[name]
+	w := wishes{want: map[string]any{}, required: set.Required}
+	if len(set.Intents) > 0 {
+		attrs, unmapped, err := c.MapIntents(ctx, set.Intents)
+		if err != nil {
+			return w, err
+		}
+		w.unmapped = unmapped
+		maps.Copy(w.want, attrs)
+	}
+	maps.Copy(w.want, set.Attributes)
+	return w, nil
+}
+
+// check refuses wishes that the board cannot have, where the profile requires
+// them.
+func (w wishes) check(profile string) error {
+	if !w.required || len(w.unmapped) == 0 {
+		return nil
+	}
+	return &Stuck{
+		Why:  "BIOS has no attribute for " + w.missing(),
+		Next: fmt.Sprintf("Give the attribute in profile %s (bios.%s.attributes), or take required out of the set.", profile, setBurnIn),
+	}
+}
+
+func (w wishes) missing() string {
+	names := make([]string, 0, len(w.unmapped))
+	for _, u := range w.unmapped {
+		text := u.Intent + ": " + u.Value
+		if len(u.Nearest) > 0 {
+			text += " (nearest: " + strings.Join(u.Nearest, ", ") + ")"
+		}
+		names = append(names, text)
+	}
+	return strings.Join(names, "; ")
+}
+
+func (s biosSettings) Done(ctx context.Context, e *Env) (bool, error) {
+	if len(e.Profile.BIOS[setBurnIn].Intents)+len(e.Profile.BIOS[setBurnIn].Attributes) == 0 {
+		return true, nil
+	}
+	c, err := e.Client(ctx)
+	if err != nil {
+		return false, err
+	}
+	w, err := e.wishes(ctx, c, setBurnIn)
+	if errors.Is(err, redfish.ErrUnsupported) {
+		if w.required {
+			return false, &Stuck{Why: fmt.Sprintf("BMC %s does not give BIOS settings", e.Machine.BMC), Next: "Set them by hand, and take required out of the profile's set."}
+		}
+		e.Facts[FactUnmapped] = "all: the BMC does not give BIOS settings"
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := w.check(e.Machine.Profile); err != nil {
+		return false, err
+	}
+	open, err := c.VerifyBIOS(ctx, w.want)
+	if err != nil {
+		return false, err
+	}
+	if len(open) > 0 {
+		e.Log.Debug("BIOS differs", "attributes", len(open), "first", describe(open[0]))
+		return false, nil
+	}
+	return true, s.keep(ctx, e, c, w)
+}
+
+// keep writes the BIOS as evidence, and what was found, wanted and is now.
+func (biosSettings) keep(ctx context.Context, e *Env, c BMC, w wishes) error {
+	start := time.Now()
+	now, err := c.BIOS(ctx)
+	if err != nil {
+		return err
+	}
+	if len(w.unmapped) > 0 {
+		e.Facts[FactUnmapped] = w.missing()
+	}
+	found, err := attributes(e.Facts, FactBIOSFound)
+	if err != nil {
+		return err
+	}
+	lines, err := asJSON(biosLines(found, w.want, now))
+	if err != nil {
+		return err
+	}
+	e.Facts[FactBIOSLines] = lines
+	if e.Store.Has(burnin.PhaseBMC, probeBIOS) {
+		return nil
+	}
+	bodies := c.Recorded()
+	maps.DeleteFunc(bodies, func(uri string, _ json.RawMessage) bool { return !strings.Contains(strings.ToLower(uri), "bios") })
+	return keepBodies(e.Store, probeBIOS, bodies, start)
+}
+
+func (s biosSettings) Do(ctx context.Context, e *Env) (Facts, error) {
+	c, err := e.Client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w, err := e.wishes(ctx, c, setBurnIn)
+	if err != nil {
+		return nil, err
+	}
+	return nil, e.applyBIOS(ctx, c, w.want, "bios", true)
+}
+
+// applyBIOS brings attributes into force: stage what differs, reset once, wait,
+// and verify each. With keep, what is there now is remembered before it changes;
+// what an earlier attempt found is not found again.
+func (e *Env) applyBIOS(ctx context.Context, c BMC, want map[string]any, name string, keep bool) error {
+	changes, err := c.PlanBIOS(ctx, want)
+	if err != nil {
+		return err
+	}
+	if keep {
+		if err := e.rememberBIOS(ctx, changes); err != nil {
+			return err
+		}
+	}
+	job := ""
+	if _, begun := e.intents[name+" settings"]; len(changes) > 0 || begun {
+		act := e.stageAct(c, want, changes, name+" settings", &job)
+		if err := e.Act(ctx, act); err != nil {
+			return err
+		}
+	}
+	if err := e.restart(ctx, c, name+" reset", nil); err != nil {
+		return err
+	}
+	if job != "" {
+		if err := c.WaitJob(ctx, job); err != nil {
+			return err
+		}
+	}
+	if err := e.waitPOST(ctx, c); err != nil {
+		return err
+	}
+	return e.waitBIOS(ctx, c, want)
+}
+
+// waitBIOS waits until every attribute reads back as wanted: after POST some
+// firmware takes minutes to tell its BMC.
+func (e *Env) waitBIOS(ctx context.Context, c BMC, want map[string]any) error {
+	var open []redfish.BIOSChange
+	stuck := Stuck{Next: "Look at the setup screen; the BMC took the values and the BIOS did not."}
+	err := e.WaitFor(ctx, e.poll(), stuck, func() (bool, error) {
+		var err error
+		open, err = c.VerifyBIOS(ctx, want)
+		if err != nil {
+			e.Log.Debug("BIOS not read", "err", err)
+			return false, nil
+		}
+		return len(open) == 0, nil
+	})
+	var s *Stuck
+	if errors.As(err, &s) && s.Why == "" {
+		s.Why = fmt.Sprintf("BMC %s: BIOS settings are not in force after the reset", e.Machine.BMC)
+		if len(open) > 0 {
+			s.Why += ": " + describe(open[0])
+		}
+	}
+	return err
+}
+
+// rememberBIOS makes durable what was found, before anything changes.
+func (e *Env) rememberBIOS(ctx context.Context, changes []redfish.BIOSChange) error {
+	found, err := attributes(e.Facts, FactBIOSFound)
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		found = map[string]any{}
+	}
+	before := len(found)
+	for _, ch := range changes {
+		if _, known := found[ch.Attribute]; !known {
+			found[ch.Attribute] = ch.Now
+		}
+	}
+	if len(found) == before {
+		return nil
+	}
+	text, err := asJSON(found)
+	if err != nil {
+		return err
+	}
+	return e.Learn(ctx, Facts{FactBIOSFound: text})
+}
+
+// stageAct gives the BMC the values for the next reset. They are seen as pending,
+// or in force when the reset came already.
+func (e *Env) stageAct(c BMC, want map[string]any, changes []redfish.BIOSChange, name string, job *string) Act {
+	return Act{
+		Name: name, Poll: e.poll(),
+		Mark: func(context.Context) (string, error) { return asJSON(want) },
+		Seen: func(ctx context.Context, _ string) (Sight, error) {
+			open, err := c.VerifyBIOS(ctx, want)
+			if err != nil {
+				return CannotTell, err
+			}
+			b, err := c.BIOS(ctx)
+			if err != nil {
+				return CannotTell, err
+			}
+			for _, ch := range open {
+				if p, ok := b.Pending[ch.Attribute]; !ok || fmt.Sprint(p) != fmt.Sprint(ch.Want) {
+					return Absent, nil
+				}
+			}
+			return Happened, nil
+		},
+		Do: func(ctx context.Context) error {
+			var err error
+			*job, err = c.StageBIOS(ctx, changes)
+			return err
+		},
+	}
+}
+
+func describe(ch redfish.BIOSChange) string {
+	return fmt.Sprintf("%s is %v, wanted %v", or(ch.Display, ch.Attribute), ch.Now, ch.Want)
+}
+
+// Plan implements Planner.
+func (biosSettings) Plan(ctx context.Context, e *Env) ([]Change, error) {
+	c, err := e.Client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w, err := e.wishes(ctx, c, setBurnIn)
+	if errors.Is(err, redfish.ErrUnsupported) && !w.required {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := w.check(e.Machine.Profile); err != nil {
+		return nil, err
+	}
+	changes, err := c.PlanBIOS(ctx, w.want)
+	if err != nil {
+		return nil, err
+	}
+	var out []Change
+	for _, ch := range changes {
+		out = append(out, Change{Step: "bios", What: or(ch.Display, ch.Attribute), Now: fmt.Sprint(ch.Now), Want: fmt.Sprint(ch.Want)})
+	}
+	slices.SortFunc(out, func(a, b Change) int { return strings.Compare(a.What, b.What) })
+	if len(out) > 0 {
+		out = append(out, Change{Step: "bios", What: "reset", Want: "1"})
+	}
+	return out, nil
+}

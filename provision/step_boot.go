@@ -1,0 +1,240 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/rackproof/rackproof/provision/netboot"
+	"github.com/rackproof/rackproof/redfish"
+)
+
+// boot brings the host up: from the live image over HTTP, from its installed
+// system, or not at all where it is up.
+type boot struct{}
+
+func (boot) Name() string { return "boot" }
+
+// method decides how the host comes up, once for an attempt.
+func (e *Env) method(ctx context.Context, c BMC) (m BootMethod, note string, err error) {
+	if m := e.Facts[FactBoot]; m != "" {
+		return BootMethod(m), "", nil
+	}
+	if m := e.Machine.Boot.Method; m != BootAuto && m != "" {
+		return m, "", nil
+	}
+	b, err := c.Boot(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	switch {
+	case !b.Supported || !slices.Contains(b.Allowed, "UefiHttp"):
+		return BootDisk, "the BMC does not offer UEFI HTTP boot, so the installed system was booted", nil
+	case !e.Boot.HasImage(e.Machine.Boot.Image):
+		return BootDisk, fmt.Sprintf("there is no image %q in %s, so the installed system was booted", e.Machine.Boot.Image, e.Boot.Images), nil
+	}
+	return BootUEFIHTTP, "", nil
+}
+
+func (b boot) Done(ctx context.Context, e *Env) (bool, error) {
+	c, err := e.Client(ctx)
+	if err != nil {
+		return false, err
+	}
+	method, _, err := e.method(ctx, c)
+	if err != nil {
+		return false, err
+	}
+	switch method {
+	case BootNone:
+		return b.isUp(ctx, e, c)
+	case BootUEFIHTTP:
+		if err := e.StartBoot(ctx); err != nil {
+			return false, err
+		}
+		t, ok := e.Boot.Find(e.Machine.Name, e.Attempt)
+		if !ok || t.Fetched.IsZero() {
+			return false, nil
+		}
+		e.Facts[FactBoot], e.Facts[FactToken], e.Facts[FactHostKey] = string(method), t.Token, t.HostKeyPublic
+		return true, nil
+	default:
+		return b.wasReset(ctx, e, c)
+	}
+}
+
+func (boot) isUp(ctx context.Context, e *Env, c BMC) (bool, error) {
+	state, err := c.Power(ctx)
+	if err != nil {
+		return false, err
+	}
+	if state == redfish.Off {
+		return false, &Stuck{
+			Why:  "the machine is off, and boot.method none starts nothing",
+			Next: "Switch it on, or choose boot.method disk.",
+		}
+	}
+	e.Facts[FactBoot] = string(BootNone)
+	return true, nil
+}
+
+// wasReset asks the BMC whether the reset of this attempt is still the last one.
+func (boot) wasReset(ctx context.Context, e *Env, c BMC) (bool, error) {
+	if e.Facts[FactBoot] == "" {
+		return false, nil
+	}
+	last, err := c.LastResetTime(ctx)
+	if err != nil {
+		return false, err
+	}
+	state, err := c.Power(ctx)
+	return err == nil && last == e.Facts[FactReset] && state == redfish.On, err
+}
+
+func (b boot) Do(ctx context.Context, e *Env) (Facts, error) {
+	c, err := e.Client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	method, note, err := e.method(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if note != "" {
+		e.Log.Info(note)
+		e.Facts[FactNote] = note
+	}
+	if method == BootUEFIHTTP {
+		return nil, b.overHTTP(ctx, e, c)
+	}
+	return b.fromDisk(ctx, e, c)
+}
+
+func (boot) fromDisk(ctx context.Context, e *Env, c BMC) (Facts, error) {
+	err := e.Act(ctx, e.overrideAct(c, redfish.Boot{Target: "Hdd", Enabled: "Once"}, nil))
+	if errors.Is(err, redfish.ErrUnsupported) {
+		e.Log.Warn("the BMC has no boot override; the host boots as its firmware likes")
+		err = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := e.restart(ctx, c, "boot reset", nil); err != nil {
+		return nil, err
+	}
+	last, err := c.LastResetTime(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return Facts{FactBoot: string(BootDisk), FactReset: last}, nil
+}
+
+func (boot) overHTTP(ctx context.Context, e *Env, c BMC) error {
+	key, err := e.authorized(ctx)
+	if err != nil {
+		return err
+	}
+	t, err := e.Boot.Ticket(e.Machine.Name, e.Attempt, e.Machine.Boot.Image, key)
+	if err != nil {
+		return err
+	}
+	host, err := facing(ctx, e.Machine.BMC, e.Boot.Addr)
+	if err != nil {
+		return err
+	}
+	fetched := func() bool {
+		t, ok := e.Boot.Find(e.Machine.Name, e.Attempt)
+		return ok && !t.Fetched.IsZero()
+	}
+	url := e.Boot.URL(host, t.Token)
+	want := redfish.Boot{Target: "UefiHttp", Enabled: "Once", Mode: "UEFI", HTTPBootURI: url}
+	if err := e.Act(ctx, e.overrideAct(c, want, fetched)); err != nil {
+		return err
+	}
+	if err := e.restart(ctx, c, "boot reset", fetched); err != nil {
+		return err
+	}
+	stuck := Stuck{
+		Why:  fmt.Sprintf("the machine was reset and never fetched %s/b/…", strings.SplitN(url, "/b/", 2)[0]),
+		Next: "Check the link of its boot NIC, its VLAN, a firewall on this machine, and that HTTP boot is on in the BIOS.",
+	}
+	return e.WaitFor(ctx, e.poll()/4, stuck, func() (bool, error) { return fetched(), nil })
+}
+
+// overrideAct sets the boot override. It is seen as set, or as used up when the
+// boot has come already.
+func (e *Env) overrideAct(c BMC, want redfish.Boot, used func() bool) Act {
+	return Act{
+		Name: "boot override", Poll: e.poll(),
+		Mark: func(context.Context) (string, error) { return want.Target + " " + want.HTTPBootURI, nil },
+		Seen: func(ctx context.Context, _ string) (Sight, error) {
+			if used != nil && used() {
+				return Happened, nil
+			}
+			b, err := c.Boot(ctx)
+			if err != nil {
+				return CannotTell, err
+			}
+			if b.Target == want.Target && b.Enabled == want.Enabled && (want.HTTPBootURI == "" || b.HTTPBootURI == want.HTTPBootURI) {
+				return Happened, nil
+			}
+			return Absent, nil
+		},
+		Do: func(ctx context.Context) error { return c.SetBoot(ctx, want) },
+	}
+}
+
+// authorized is the public half of the key by which we log in.
+func (e *Env) authorized(ctx context.Context) (string, error) {
+	if e.Machine.SSH.Key == "" {
+		return "", &Stuck{Why: "a host booted over the network needs our public key, and the batch names no ssh.key", Next: "Add `ssh: {key: file:…}`."}
+	}
+	pem, err := e.Machine.SSH.Key.ResolveFor(ctx, e.Machine.Name)
+	if err != nil {
+		return "", &Stuck{Why: err.Error(), Next: "rackproof resume " + string(e.Run)}
+	}
+	return netboot.PublicKey([]byte(pem))
+}
+
+// facing is our address as a machine beside that BMC sees it.
+func facing(ctx context.Context, bmc, listen string) (string, error) {
+	if host, _, err := net.SplitHostPort(listen); err == nil && host != "" {
+		if ip := net.ParseIP(host); ip == nil || !ip.IsUnspecified() {
+			return host, nil
+		}
+	}
+	if _, _, err := net.SplitHostPort(bmc); err != nil {
+		bmc = net.JoinHostPort(bmc, "443")
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, "udp", bmc) // sends nothing
+	if err != nil {
+		return "", &Stuck{Why: fmt.Sprintf("no way to BMC %s: %v", bmc, err), Next: "Check this machine's network, or name an address with netboot.listen."}
+	}
+	defer func() { _ = conn.Close() }()
+	host, _, err := net.SplitHostPort(conn.LocalAddr().String())
+	return host, err
+}
+
+// Plan implements Planner.
+func (b boot) Plan(ctx context.Context, e *Env) ([]Change, error) {
+	c, err := e.Client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	method, note, err := e.method(ctx, c)
+	if err != nil || method == BootNone {
+		return nil, err
+	}
+	state, err := c.Power(ctx)
+	if err != nil {
+		return nil, err
+	}
+	target := map[BootMethod]string{BootDisk: "the installed system", BootUEFIHTTP: "image " + e.Machine.Boot.Image}[method]
+	if note != "" {
+		target += " (" + note + ")"
+	}
+	return []Change{{Step: "boot", What: "reset", Want: "1"}, {Step: "boot", What: "boots", Now: "power " + string(state), Want: target}}, nil
+}

@@ -1,0 +1,68 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rackproof/rackproof/burnin"
+	"github.com/rackproof/rackproof/burnin/shell"
+)
+
+// burnIn measures the booted host, idle and under load.
+type burnIn struct{}
+
+func (burnIn) Name() string { return "burn-in" }
+
+// defaultLoad is the time under load where neither batch nor spec states one.
+const defaultLoad = 10 * time.Minute
+
+func (burnIn) Done(_ context.Context, e *Env) (bool, error) {
+	m, ok, err := e.Store.Meta()
+	return ok && !m.Ended.IsZero() && e.Store.Has(burnin.PhaseAfter, burnin.OSInfo.Spec.Name), err
+}
+
+func (b burnIn) Do(ctx context.Context, e *Env) (Facts, error) {
+	rec, err := e.record()
+	if err != nil {
+		return nil, err
+	}
+	node := &burnin.Redialer{
+		Dial: func(ctx context.Context) (burnin.Shell, error) { return e.open.node(ctx, e.Machine, e.Facts) },
+		Log:  e.Log,
+	}
+	if err := node.Start(ctx); err != nil {
+		if errors.Is(err, shell.ErrHostKey) || errors.Is(err, shell.ErrAuth) {
+			return nil, &Stuck{Why: err.Error(), Next: "The host was booted anew? rackproof retest " + e.Machine.Name}
+		}
+		return nil, err
+	}
+	defer func() { _ = node.Close() }()
+	load := loadTime(e)
+	if want := soak(e); want > 0 && load < want {
+		e.Facts[FactLoad] = load.String() + " instead of the spec's " + want.String()
+	}
+	err = e.Burner.Burn(ctx, BurnIn{
+		Node: node, Store: e.Store, Profile: e.Profile, Spec: e.Spec, Run: e.Run, Attempt: e.Attempt,
+		Record: rec, Version: e.Version, Duration: load,
+		Progress: func(text string, until time.Time) { e.Progress(ctx, until, "%s", text) },
+	})
+	return nil, err
+}
+
+func soak(e *Env) time.Duration { return time.Duration(e.Spec.Soak.Hours * float64(time.Hour)) }
+
+func loadTime(e *Env) time.Duration {
+	if l := e.Batch.Limits.Load; l > 0 {
+		return time.Duration(l)
+	}
+	if s := soak(e); s > 0 {
+		return s
+	}
+	return defaultLoad
+}
+
+// Plan implements Planner.
+func (burnIn) Plan(_ context.Context, e *Env) ([]Change, error) {
+	return []Change{{Step: "burn-in", What: "load", Want: loadTime(e).String() + "; writes to no disk"}}, nil
+}

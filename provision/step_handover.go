@@ -1,0 +1,138 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/rackproof/rackproof/burnin"
+	"github.com/rackproof/rackproof/redfish"
+)
+
+// handover puts the machine back: its BIOS gets the delivery settings of the
+// profile, or what was found; a live image does not stay. A machine that failed
+// is not handed over: it stays as it is for the retest.
+type handover struct{}
+
+func (handover) Name() string { return "handover" }
+
+func (h handover) Done(ctx context.Context, e *Env) (bool, error) {
+	failed, err := h.failed(e)
+	if err != nil {
+		return false, err
+	}
+	if failed {
+		e.Facts[FactHandover] = "not handed over: it failed, and keeps the settings of the test until the retest"
+		return true, nil
+	}
+	c, err := e.Client(ctx)
+	if err != nil {
+		return false, err
+	}
+	want, what, err := h.settings(ctx, e, c)
+	if err != nil {
+		return false, err
+	}
+	if len(want) > 0 {
+		open, err := c.VerifyBIOS(ctx, want)
+		if err != nil || len(open) > 0 {
+			return false, err
+		}
+	}
+	if live(e) && !h.leftLive(e) {
+		return false, nil
+	}
+	e.Facts[FactHandover] = what + "; " + h.stateWords(e)
+	return true, nil
+}
+
+// leftLive reports whether an act of this step took the live image down. The
+// power state alone does not tell: a machine that is on may run either.
+func (handover) leftLive(e *Env) bool { return e.Facts[factLeft] != "" }
+
+// factLeft says how the live image was left.
+const factLeft = "left_live"
+
+func (handover) stateWords(e *Env) string {
+	switch e.Facts[factLeft] {
+	case "off":
+		return "powered off"
+	case "restarted":
+		return "restarted into its installed system"
+	}
+	return "in its installed system, as found"
+}
+
+func live(e *Env) bool { return e.Facts[FactBoot] == string(BootUEFIHTTP) }
+
+// failed judges what is there already. Judging is pure, so the report will say
+// the same.
+func (handover) failed(e *Env) (bool, error) {
+	rec, err := e.Store.Record()
+	if err != nil {
+		return false, err
+	}
+	return burnin.Judge(rec, e.Profile, e.Spec).Result == burnin.Failed, nil
+}
+
+// settings are what the BIOS must have at handover, and in words where they come
+// from.
+func (handover) settings(ctx context.Context, e *Env, c BMC) (map[string]any, string, error) {
+	want, err := attributes(e.Facts, FactBIOSFound)
+	if err != nil {
+		return nil, "", err
+	}
+	what := "BIOS as found"
+	if _, ok := e.Profile.BIOS[setDelivery]; !ok {
+		return want, what, nil
+	}
+	w, err := e.wishes(ctx, c, setDelivery)
+	if err != nil {
+		if errors.Is(err, redfish.ErrUnsupported) {
+			return want, what, nil
+		}
+		return nil, "", err
+	}
+	all := maps.Clone(want)
+	if all == nil {
+		all = map[string]any{}
+	}
+	maps.Copy(all, w.want)
+	return all, "BIOS with the delivery settings of profile " + e.Machine.Profile, nil
+}
+
+func (h handover) Do(ctx context.Context, e *Env) (Facts, error) {
+	c, err := e.Client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	want, _, err := h.settings(ctx, e, c)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := c.PlanBIOS(ctx, want)
+	if err != nil {
+		return nil, err
+	}
+	_, begun := e.intents["handover reset"]
+	if len(changes) > 0 || begun || e.intents["handover off"].Act == "" && e.begunBIOS() {
+		if err := e.applyBIOS(ctx, c, want, "handover", false); err != nil {
+			return nil, err
+		}
+		return Facts{factLeft: "restarted"}, nil
+	}
+	if !live(e) {
+		return nil, nil
+	}
+	if err := e.Act(ctx, e.switchAct(c, "handover off", redfish.PowerOff, redfish.Off)); err != nil {
+		return nil, fmt.Errorf("take the live image down: %w", err)
+	}
+	return Facts{factLeft: "off"}, nil
+}
+
+// begunBIOS reports whether an interrupted handover had begun to set the BIOS.
+func (e *Env) begunBIOS() bool {
+	_, ok := e.intents["handover settings"]
+	return ok
+}

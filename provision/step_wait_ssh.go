@@ -1,0 +1,143 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rackproof/rackproof/burnin"
+	"github.com/rackproof/rackproof/burnin/shell"
+)
+
+// waitSSH waits until the host answers, and makes sure that it belongs to the BMC
+// we drive: no load is put on somebody else's machine.
+type waitSSH struct{}
+
+func (waitSSH) Name() string { return "wait-ssh" }
+
+func (s waitSSH) Done(ctx context.Context, e *Env) (bool, error) {
+	if e.Facts[FactBoot] == string(BootUEFIHTTP) {
+		if err := e.StartBoot(ctx); err != nil { // the host may still have to fetch its seed
+			return false, err
+		}
+		t, ok := e.Boot.Find(e.Machine.Name, e.Attempt)
+		if !ok || t.Up == nil {
+			return false, nil
+		}
+		if t.Up.Address != "" {
+			e.Facts[FactHost] = t.Up.Address
+		}
+		if err := crossed(e, t.Up.UUID, "the host that this BMC booted"); err != nil {
+			return false, s.keepIdentity(ctx, e, err)
+		}
+	}
+	ok, err := s.look(ctx, e)
+	if err != nil && s.mayCome(e, err) {
+		e.Log.Debug("host does not answer yet", "err", err)
+		return false, nil
+	}
+	return ok, err
+}
+
+// mayCome reports whether an error may pass while the host boots.
+func (waitSSH) mayCome(e *Env, err error) bool {
+	if waits(err) {
+		return false
+	}
+	if errors.Is(err, shell.ErrSilent) || errors.Is(err, shell.ErrLost) {
+		return true
+	}
+	// Before the live image is up, an old system may answer at the same address.
+	return e.Facts[FactBoot] == string(BootUEFIHTTP) && (errors.Is(err, shell.ErrHostKey) || errors.Is(err, shell.ErrAuth))
+}
+
+func (s waitSSH) Do(ctx context.Context, e *Env) (Facts, error) {
+	var last error
+	stuck := Stuck{Next: "Look at the host's console; then: rackproof resume " + string(e.Run)}
+	err := e.WaitFor(ctx, e.poll()/2, stuck, func() (bool, error) {
+		ok, err := s.Done(ctx, e)
+		if err == nil && !ok {
+			_, last = e.Node(ctx)
+		}
+		return ok, err
+	})
+	var st *Stuck
+	if errors.As(err, &st) && st.Why == "" {
+		st.Why = "the host did not come up"
+		if last != nil {
+			st.Why += ": " + last.Error()
+		}
+	}
+	return nil, err
+}
+
+// look asks the host who it is.
+func (s waitSSH) look(ctx context.Context, e *Env) (bool, error) {
+	e.DropNode()
+	node, err := e.Node(ctx)
+	if err != nil {
+		return false, err
+	}
+	host, err := askHost(ctx, node, e.Profile)
+	if err != nil {
+		return false, err
+	}
+	if e.Facts[FactBoot] == string(BootUEFIHTTP) {
+		token := "rackproof.token=" + e.Facts[FactToken]
+		if host.cmdline != "" && !strings.Contains(host.cmdline, token) {
+			e.DropNode()
+			return false, nil // not our boot: the system from before
+		}
+		// The token went to the machine through its BMC; the host key went out for
+		// that token alone, and this host proved in the handshake that it has it.
+		e.Facts[FactProof] = "the one-time token given to this BMC came back from this host, with the host key made for it"
+	}
+	if err := crossed(e, host.uuid, "the host at "+e.Machine.Host); err != nil {
+		return false, s.keepIdentity(ctx, e, err)
+	}
+	mac := e.Facts[FactBMCMAC]
+	if e.Facts[FactProof] == "" && mac != "" && slices.Contains(host.bmcMACs, strings.ToLower(mac)) {
+		e.Facts[FactProof] = "the host's own BMC has MAC " + mac + ", that of this BMC"
+	}
+	e.Facts[FactBootID] = host.bootID
+	return true, nil
+}
+
+// crossed compares the host's identity with the BMC's. Only like is compared with
+// like, and silence proves nothing either way.
+func crossed(e *Env, uuid, who string) error {
+	bmc := e.Facts[FactUUID]
+	if uuid == "" || bmc == "" || sameUUID(uuid, bmc) {
+		return nil
+	}
+	return &Fault{
+		Line: "crossed cables: BMC and host are two machines",
+		Why:  fmt.Sprintf("%s has UUID %s, BMC %s has %s: two machines; no load was put on either", who, uuid, e.Machine.BMC, bmc),
+		Do: []burnin.Advice{{
+			Do: "follow the BMC cable and the data cable of this machine to their switch ports; swap the one that is in its neighbour's port", Minutes: 10, Who: OwnerHands,
+			Retest: "host and BMC show one UUID",
+		}},
+	}
+}
+
+// keepIdentity keeps what shows that the host is another machine, so that the
+// record proves it.
+func (waitSSH) keepIdentity(ctx context.Context, e *Env, fault error) error {
+	node, err := e.Node(ctx)
+	if err != nil {
+		e.Log.Warn("the other host does not answer: its identity is known from its boot alone", "err", err)
+		return fault
+	}
+	_, dmi, err := ask(ctx, node, e.Profile, burnin.Dmidecode)
+	if dmi == nil {
+		e.Log.Warn("identity of the other host not kept", "err", err)
+		return fault
+	}
+	dmi.Simulated = e.Machine.Boot.Image == SimulatedImage
+	if err := e.Store.Add(dmi); err != nil {
+		return errors.Join(fault, err)
+	}
+	return fault
+}
