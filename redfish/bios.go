@@ -245,17 +245,26 @@ func (c *Client) writeBIOS(ctx context.Context, place biosPlace, send map[string
 	if err != nil {
 		return "", fmt.Errorf("read them back: %w", errors.Join(sent, err))
 	}
-	for _, name := range slices.Sorted(maps.Keys(send)) {
-		listed, ok := after.listed[name]
-		switch {
-		case ok && !equalValue(listed, send[name]):
-			return "", errors.Join(sent, fmt.Errorf("%s reads %v after %v was sent", name, listed, send[name]))
-		case !ok && sent != nil && !equalValue(after.bios.Attributes[name], send[name]):
-			return "", fmt.Errorf("%s is not pending: %w", name, sent)
-		}
+	if err := after.staged(send, sent); err != nil {
+		return "", err
 	}
 	if a == nil || sent != nil {
 		return "", nil
 	}
 	return jobOf(a), nil
+}
+
+// staged checks that what was sent waits or is in force already. Some BMCs list
+// only what waits, some everything, one nothing at all.
+func (p biosPlace) staged(send map[string]any, sent error) error {
+	for _, name := range slices.Sorted(maps.Keys(send)) {
+		listed, ok := p.listed[name]
+		switch {
+		case ok && !equalValue(listed, send[name]):
+			return errors.Join(sent, fmt.Errorf("%s reads %v after %v was sent", name, listed, send[name]))
+		case !ok && sent != nil && !equalValue(p.bios.Attributes[name], send[name]):
+			return fmt.Errorf("%s is not pending: %w", name, sent)
+		}
+	}
+	return nil
 }

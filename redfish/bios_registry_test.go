@@ -71,8 +71,14 @@ func TestEqualValue(t *testing.T) {
 		a, b any
 		want bool
 	}{
-		{4, json.Number("4.0"), true}, {int64(4), 4.0, true}, {"4", json.Number("4"), true},
-		{true, "true", false}, {nil, nil, true}, {nil, "", false}, {"On", "on", false}, {json.Number("5"), 4, false},
+		{4, json.Number("4.0"), true},
+		{int64(4), 4.0, true},
+		{"4", json.Number("4"), true},
+		{true, "true", false},
+		{nil, nil, true},
+		{nil, "", false},
+		{"On", "on", false},
+		{json.Number("5"), 4, false},
 	} {
 		if got := equalValue(c.a, c.b); got != c.want {
 			t.Errorf("equalValue(%#v, %#v) = %v", c.a, c.b, got)

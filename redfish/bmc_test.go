@@ -17,6 +17,12 @@ const (
 	password = "pl4nted-tag-Passw0rd"
 )
 
+// trees keeps what was loaded: a simulated BMC does not write to its tree.
+var trees = struct {
+	mu     sync.Mutex
+	byName map[string]redfishtest.Tree
+}{byName: map[string]redfishtest.Tree{}}
+
 // captured loads a captured tree, or skips where the captures are not at hand.
 func captured(t *testing.T, name string) redfishtest.Tree {
 	t.Helper()
@@ -37,10 +43,16 @@ func captured(t *testing.T, name string) redfishtest.Tree {
 	if _, err := os.Stat(path); err != nil {
 		t.Skipf("captured trees are not at hand: %v", err)
 	}
+	trees.mu.Lock()
+	defer trees.mu.Unlock()
+	if tree, ok := trees.byName[name]; ok {
+		return tree
+	}
 	tree, err := redfishtest.LoadTarGz(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	trees.byName[name] = tree
 	return tree
 }
 

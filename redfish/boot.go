@@ -103,25 +103,34 @@ func (c *Client) SetBoot(ctx context.Context, want Boot) error {
 	if place.boot.same(want) {
 		return nil
 	}
+	if err := c.tryBoot(ctx, place, want); err != nil {
+		return fmt.Errorf("BMC %s: boot override %s was not taken: %w; set it by hand or use virtual media", c.cfg.Addr, want, err)
+	}
+	return nil
+}
+
+// tryBoot sends one form after the other until the override reads as wanted.
+func (c *Client) tryBoot(ctx context.Context, place bootPlace, want Boot) error {
 	var tried []error
 	for _, body := range c.bootBodies(place.boot, want) {
 		sent := c.patch(ctx, place.uri, place.etag, map[string]any{"Boot": body})
 		if sent != nil && statusOf(sent) == 0 && !isLost(sent) {
-			return fmt.Errorf("set the boot override: %w", sent)
+			return sent
 		}
-		place, err = c.bootPlace(ctx)
+		after, err := c.bootPlace(ctx)
 		if err != nil {
-			return fmt.Errorf("read the boot override back: %w", errors.Join(sent, err))
+			return fmt.Errorf("read it back: %w", errors.Join(sent, err))
 		}
-		if place.boot.same(want) {
+		if after.boot.same(want) {
 			return nil
 		}
+		place = after
 		tried = append(tried, cmpError(sent, fmt.Errorf("accepted, but it reads %s", place.boot)))
 		if errors.Is(sent, ErrAuth) || saidMessage(sent, "UnableToModifyDuringSystemPOST") {
 			break
 		}
 	}
-	return fmt.Errorf("BMC %s: boot override %s was not taken: %w; set it by hand or use virtual media", c.cfg.Addr, want, errors.Join(tried...))
+	return errors.Join(tried...)
 }
 
 func (b Boot) String() string {

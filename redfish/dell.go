@@ -72,8 +72,10 @@ func (dell) commit(ctx context.Context, c *Client, settings link, staged string)
 	if queue.Jobs == "" {
 		return "", fmt.Errorf("BMC %s: BIOS values are staged, but %s names no job queue: create the BIOS job in iDRAC", c.cfg.Addr, settings)
 	}
-	a, err := c.t.act(ctx, call{method: http.MethodPost, uri: string(queue.Jobs),
-		body: map[string]string{"TargetSettingsURI": string(settings)}})
+	a, err := c.t.act(ctx, call{
+		method: http.MethodPost, uri: string(queue.Jobs),
+		body: map[string]string{"TargetSettingsURI": string(settings)},
+	})
 	if err == nil {
 		return location(a), nil
 	}

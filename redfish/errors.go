@@ -55,14 +55,13 @@ func (e *StatusError) has(keys ...string) bool {
 
 // statusOf gives the HTTP status inside err, or 0.
 func statusOf(err error) int {
-	var se *StatusError
-	if errors.As(err, &se) {
+	if se, ok := errors.AsType[*StatusError](err); ok {
 		return se.Status
 	}
 	return 0
 }
 
 func saidMessage(err error, keys ...string) bool {
-	var se *StatusError
-	return errors.As(err, &se) && se.has(keys...)
+	se, ok := errors.AsType[*StatusError](err)
+	return ok && se.has(keys...)
 }

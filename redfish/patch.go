@@ -58,8 +58,10 @@ func refusedSilently(a *answer, err error, uri link) error {
 		return err
 	}
 	for _, m := range messages(a.body) {
-		e := &StatusError{Method: http.MethodPatch, URI: string(uri), Status: a.status,
-			MessageIDs: []string{string(m.ID)}, Messages: []string{string(m.Message)}}
+		e := &StatusError{
+			Method: http.MethodPatch, URI: string(uri), Status: a.status,
+			MessageIDs: []string{string(m.ID)}, Messages: []string{string(m.Message)},
+		}
 		if e.has("PropertyNotWritable", "PropertyUnknown", "PropertyValueNotInList", "PropertyValueTypeError", "PropertyValueFormatError") {
 			return fmt.Errorf("answered %d, but: %w", a.status, e)
 		}

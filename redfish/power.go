@@ -42,8 +42,8 @@ func (c *Client) Power(ctx context.Context) (PowerState, error) {
 }
 
 func (d systemDoc) power() PowerState {
-	switch p := PowerState(d.Power); p {
-	case On, Off, PoweringOn, PoweringOff:
+	p := PowerState(d.Power)
+	if slices.Contains([]PowerState{On, Off, PoweringOn, PoweringOff}, p) {
 		return p
 	}
 	return PowerUnknown
@@ -131,14 +131,9 @@ func (c *Client) restart(ctx context.Context, host systemDoc, allowed []string) 
 // climb takes the rungs that are allowed, one after the other, until the host is
 // in the wanted state.
 func (c *Client) climb(ctx context.Context, host systemDoc, allowed []string, want PowerState, ladder []rung) error {
-	if host.power() == want {
+	there := func(d systemDoc) bool { return d.power() == want }
+	if there(host) || host.movingTo(want) && c.await(ctx, c.cfg.PowerWait, there) == nil {
 		return nil
-	}
-	// On its way there already, perhaps by our own hand before a restart of ours.
-	if on, off := host.power() == PoweringOn, host.power() == PoweringOff; on && want == On || off && want == Off {
-		if err := c.await(ctx, c.cfg.PowerWait, func(d systemDoc) bool { return d.power() == want }); err == nil || ctx.Err() != nil {
-			return err
-		}
 	}
 	var last error
 	tried := 0
@@ -147,26 +142,34 @@ func (c *Client) climb(ctx context.Context, host systemDoc, allowed []string, wa
 		if !slices.Contains(allowed, r.reset) || r.reset == "PushPowerButton" && tried > 0 {
 			continue
 		}
-		tried++
-		err := c.reset(ctx, host, r.reset)
-		if err != nil && !isLost(err) && statusOf(err) == 0 {
-			return err
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("BMC %s: %w", c.cfg.Addr, context.Cause(ctx))
 		}
-		// Refused often means "already", and the state shown then may be old.
+		tried++
+		sent := c.reset(ctx, host, r.reset)
+		if sent != nil && !isLost(sent) && statusOf(sent) == 0 {
+			return sent
+		}
 		wait := r.wait
-		if statusOf(err) != 0 {
+		if statusOf(sent) != 0 { // refused often means "already", and the state shown then may be old
 			wait = min(wait, 2*c.cfg.Poll)
 		}
-		late := c.await(ctx, wait, func(d systemDoc) bool { return d.power() == want })
-		if late == nil || ctx.Err() != nil {
-			return late
+		late := c.await(ctx, wait, there)
+		if late == nil {
+			return nil
 		}
-		last = fmt.Errorf("%s: %w", r.reset, errors.Join(err, late))
+		last = fmt.Errorf("%s: %w", r.reset, errors.Join(sent, late))
 	}
 	if tried == 0 {
 		return fmt.Errorf("BMC %s: %w: none of its resets %v brings the host %s", c.cfg.Addr, ErrUnsupported, allowed, want)
 	}
 	return fmt.Errorf("BMC %s: host is not %s: %w; look at the console, then use the power button", c.cfg.Addr, want, last)
+}
+
+// movingTo reports that the host is on its way to a state already, perhaps by our
+// own hand before we were interrupted.
+func (d systemDoc) movingTo(want PowerState) bool {
+	return d.power() == PoweringOn && want == On || d.power() == PoweringOff && want == Off
 }
 
 // resets lists the allowed reset types, from either place where BMCs put them.

@@ -5,26 +5,37 @@ import (
 	"encoding/json"
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
 
 const redacted = "[redacted]"
 
-var (
-	secretKey  = regexp.MustCompile(`(?i)passw|passphrase|token|secret|private_?key|credential|community|session_?key|auth_?key|encryption_?key|preshared`)
-	secretText = regexp.MustCompile(`(?i)("[^"]*(?:passw|passphrase|token|secret|private_?key|credential|community)[^"]*"\s*:\s*)"[^"]*"`)
-)
+// secretWords are parts of the names of fields that hold secrets.
+var secretWords = []string{
+	"passw", "passphrase", "token", "secret", "privatekey", "credential", "community",
+	"sessionkey", "authkey", "authenticationkey", "encryptionkey", "presharedkey",
+}
 
-// recorder keeps the bodies that were read, without secrets, as evidence.
+// secretText finds such a field in a body that is no JSON.
+var secretText = regexp.MustCompile(`(?i)("[^"]*(?:` + strings.Join(secretWords, "|") + `)[^"]*"\s*:\s*)"[^"]*"`)
+
+func secretKey(name string) bool {
+	name = strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
+	return !strings.Contains(name, "@") && slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(name, w) })
+}
+
+// recorder keeps the bodies that were read, as evidence. They are handed out
+// without secrets.
 type recorder struct {
 	mu      sync.Mutex
-	secrets []string // literal values that must not appear anywhere
-	bodies  map[string]json.RawMessage
+	secrets []string          // literal values that must not appear anywhere
+	bodies  map[string][]byte // as read
 }
 
 func newRecorder(secrets ...string) *recorder {
-	r := &recorder{bodies: map[string]json.RawMessage{}}
+	r := &recorder{bodies: map[string][]byte{}}
 	for _, s := range secrets {
 		r.hide(s)
 	}
@@ -45,16 +56,20 @@ func (r *recorder) hide(secret string) {
 // keep stores a body under its URI. A body that is no JSON is kept as text, so
 // that a firmware fault can be shown to the vendor.
 func (r *recorder) keep(uri string, body []byte) {
-	out := r.redact(body)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.bodies[uri] = out
+	r.bodies[uri] = body
 }
 
 func (r *recorder) all() map[string]json.RawMessage {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	return maps.Clone(r.bodies)
+	bodies := maps.Clone(r.bodies)
+	r.mu.Unlock()
+	out := make(map[string]json.RawMessage, len(bodies))
+	for uri, body := range bodies {
+		out[r.literal(uri)] = r.redact(body)
+	}
+	return out
 }
 
 func (r *recorder) redact(body []byte) json.RawMessage {
@@ -81,8 +96,7 @@ func (r *recorder) scrub(value any) any {
 		password := v["Type"] == "Password"
 		out := make(map[string]any, len(v))
 		for key, inner := range v {
-			hidden := secretKey.MatchString(key) && !strings.Contains(key, "@")
-			hidden = hidden || password && (key == "CurrentValue" || key == "DefaultValue")
+			hidden := secretKey(key) || password && (key == "CurrentValue" || key == "DefaultValue")
 			out[r.literal(key)] = r.scrubField(hidden, inner)
 		}
 		return out

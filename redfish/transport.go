@@ -127,7 +127,7 @@ func (t *transport) once(ctx context.Context, c call) (*answer, error) {
 	if err != nil {
 		return nil, t.broken(ctx, c, err)
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	if err != nil {
 		return nil, t.broken(ctx, c, err)
@@ -149,8 +149,7 @@ func (t *transport) broken(ctx context.Context, c call, err error) error {
 	if errors.Is(err, ErrPinMismatch) {
 		return err
 	}
-	var ue *url.Error
-	if errors.As(err, &ue) {
+	if ue, ok := errors.AsType[*url.Error](err); ok {
 		err = ue.Err
 	}
 	return &lostError{fmt.Errorf("%w: %s", ErrUnreachable, t.explain(err))}
@@ -179,8 +178,8 @@ type lostError struct{ error }
 func (e *lostError) Unwrap() error { return e.error }
 
 func isLost(err error) bool {
-	var l *lostError
-	return errors.As(err, &l)
+	_, ok := errors.AsType[*lostError](err)
+	return ok
 }
 
 // read asks for a resource. Asking again is harmless, so a lost connection and a
