@@ -23,6 +23,7 @@ type Options struct {
 	Seed       uint64
 	PowerDelay time.Duration // from the accepted act to the changed power state; 0 = 300 ms
 	POSTDelay  time.Duration // from power or reset to the boot; 0 = 700 ms
+	Load       time.Duration // of the burn-in that BatchYAML asks for; 0 = 6 s
 	Log        *slog.Logger  // nil: no log
 }
 
@@ -57,6 +58,7 @@ type Info struct {
 type Rack struct {
 	login    Login
 	seed     uint64
+	load     time.Duration
 	order    []string
 	machines map[string]*machine
 }
@@ -82,7 +84,7 @@ func Start(ctx context.Context, opts Options) (*Rack, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Rack{login: login, seed: opts.Seed, machines: map[string]*machine{}}
+	r := &Rack{login: login, seed: opts.Seed, load: opts.Load, machines: map[string]*machine{}}
 	ports := portFinder{next: firstPort + int(opts.Seed%portSpan)}
 	for i, spec := range opts.Machines {
 		spec = spec.withDefaults(i)
@@ -167,6 +169,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.POSTDelay == 0 {
 		o.POSTDelay = 700 * time.Millisecond
+	}
+	if o.Load == 0 {
+		o.Load = 6 * time.Second
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
