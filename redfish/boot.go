@@ -126,7 +126,7 @@ func (c *Client) tryBoot(ctx context.Context, place bootPlace, want Boot) error 
 		}
 		place = after
 		tried = append(tried, cmpError(sent, fmt.Errorf("accepted, but it reads %s", place.boot)))
-		if errors.Is(sent, ErrAuth) || saidMessage(sent, "UnableToModifyDuringSystemPOST") {
+		if errors.Is(sent, ErrAuth) {
 			break
 		}
 	}

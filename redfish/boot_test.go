@@ -71,6 +71,21 @@ func TestBootOverride(t *testing.T) {
 	}
 }
 
+func TestBootOverrideWaitsForPOST(t *testing.T) {
+	bmc := serve(t, redfishtest.Options{Tree: captured(t, "hpe"), POSTDelay: 50 * time.Millisecond, Faults: []string{"post-locked"}})
+	c := open(t, bmc)
+	ctx := within(t, 10*time.Second)
+	if err := c.SetPower(ctx, redfish.Restart); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.SetBoot(ctx, redfish.Boot{Target: "Pxe"}); err != nil || bmc.State().Boot.Target != "Pxe" {
+		t.Errorf("set during POST: %v, %+v", err, bmc.State().Boot)
+	}
+	if n := bmc.Statuses()[400]; n == 0 {
+		t.Error("the BMC never refused: nothing was tested")
+	}
+}
+
 func TestBootUnsupported(t *testing.T) {
 	tree := small()
 	tree["/redfish/v1/Systems/a"] = []byte(strings.ReplaceAll(smallSystem, "BootSourceOverride", "Other"))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // patch changes a resource with the ETag it was read with. BMCs disagree about
@@ -19,7 +20,7 @@ func (c *Client) patch(ctx context.Context, uri link, etag string, body any) err
 
 func (c *Client) patchAnswer(ctx context.Context, uri link, etag string, body any) (*answer, error) {
 	tag := strongTag(etag)
-	a, err := c.t.act(ctx, call{method: http.MethodPatch, uri: string(uri), body: body, ifMatch: tag})
+	a, err := c.actAfterPOST(ctx, call{method: http.MethodPatch, uri: string(uri), body: body, ifMatch: tag})
 	switch statusOf(err) {
 	case http.StatusPreconditionFailed, http.StatusPreconditionRequired:
 	default:
@@ -38,12 +39,26 @@ func (c *Client) patchAnswer(ctx context.Context, uri link, etag string, body an
 		if next == tag {
 			continue
 		}
-		a, err = c.t.act(ctx, call{method: http.MethodPatch, uri: string(uri), body: body, ifMatch: next})
+		a, err = c.actAfterPOST(ctx, call{method: http.MethodPatch, uri: string(uri), body: body, ifMatch: next})
 		if s := statusOf(err); s != http.StatusPreconditionFailed && s != http.StatusPreconditionRequired {
 			break
 		}
 	}
 	return a, refusedSilently(a, err, uri)
+}
+
+// actAfterPOST waits while the BMC refuses because the host is in POST, as iLO
+// does; a refused request had no effect.
+func (c *Client) actAfterPOST(ctx context.Context, request call) (*answer, error) {
+	for waited := time.Duration(0); ; waited += c.cfg.Poll {
+		a, err := c.t.act(ctx, request)
+		if !saidMessage(err, "UnableToModifyDuringSystemPOST") || waited >= c.cfg.PowerWait {
+			return a, err
+		}
+		if pause(ctx, c.cfg.Poll) != nil {
+			return a, err
+		}
+	}
 }
 
 // strongTag drops what transfer added to a tag: W/ before it, -gzip at its end.
