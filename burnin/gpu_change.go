@@ -28,54 +28,21 @@ func (f Finding) change(before, after Opt[float64], both bool, l *profiles.Limit
 	return f.Number(grown, profiles.Count, l)
 }
 
-// askChange judges the growth of a counter of every GPU from the first to the last
+// changeOfGPU judges the growth of a counter of one GPU from the first to the last
 // reading of nvidia-smi.
-func askChange(r *Readings, p *profiles.Profile, check, quantity string, l *profiles.Limit, of func(*NvidiaGPU) Opt[float64]) []Finding {
-	readings := phaseReadings(r, NvidiaSMI)
-	var out []Finding
-	for _, part := range gpuParts(r, p) {
-		f := About(check, quantity, part.Part, refsOf(readings)...)
-		out = append(out, changeOfGPU(f, readings, part, l, of))
-	}
-	return out
-}
-
 func changeOfGPU(f Finding, readings []Reading[NvidiaLog], part gpuPart, l *profiles.Limit, of func(*NvidiaGPU) Opt[float64]) Finding {
-	if len(readings) == 0 {
-		return f.absent(errNoNvidia(part), l)
-	}
-	first, err := gpuIn(readings[0], part)
-	if err != nil {
-		return f.absent(err, l)
-	}
-	last, err := gpuIn(readings[len(readings)-1], part)
-	if err != nil {
-		return f.absent(err, l)
-	}
-	return f.change(of(first), of(last), len(readings) > 1, l)
-}
-
-// refsOf cites readings.
-func refsOf[T any](readings []Reading[T]) []string {
-	var refs []string
+	var values []Opt[float64]
 	for _, reading := range readings {
-		refs = append(refs, reading.Ref)
+		err := reading.Err
+		if err == nil {
+			var g *NvidiaGPU
+			if g, err = reading.Value.gpu(part); err == nil {
+				values = append(values, of(g))
+			}
+		}
+		if err != nil {
+			return f.absent(err, l)
+		}
 	}
-	return refs
-}
-
-// loadRef cites the samples of a probe.
-func loadRef[T any](p Probe[T]) string { return string(PhaseLoad) + "/" + p.Spec.Name }
-
-// nvidiaSamples returns the samples taken under load; none is an empty list.
-func nvidiaSamples(r *Readings) []SampleReading[NvidiaLog] {
-	e := r.rec.find(PhaseLoad, NvidiaSMI.Spec.Name, "")
-	if e == nil || len(e.Samples) == 0 {
-		return nil
-	}
-	samples, err := Samples(r, NvidiaSMI)
-	if err != nil {
-		return nil
-	}
-	return samples
+	return f.change(values[0], values[len(values)-1], len(values) > 1, l)
 }

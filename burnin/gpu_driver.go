@@ -30,28 +30,30 @@ func judgeGPUDriver(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Findin
 	out := []Finding{driverAnswers(r), driverVersion(r, p)}
 	out = append(out, driverLibrary(r)...)
 	out = append(out, driverMessages(r)...)
-	for _, part := range gpuParts(r, p) {
-		out = append(out, gpuState(r, part))
+	readings := phaseReadings(r, NvidiaSMI)
+	if noneUsable(readings) != nil {
+		return out // answers says why
 	}
+	shown, open := shownGPUs(r, p, "gpu.driver")
+	for _, part := range shown {
+		out = append(out, gpuState(r, readings, part))
+	}
+	out = append(out, open...)
 	out = append(out, siblings(r, p, "vbios", func(g *NvidiaGPU) Opt[string] { return g.VBIOS })...)
 	return append(out, siblings(r, p, "firmware", func(g *NvidiaGPU) Opt[string] { return g.Firmware })...)
 }
 
 // driverAnswers judges whether nvidia-smi answered at all, each time it was asked.
 func driverAnswers(r *Readings) Finding {
-	f := About("gpu.driver", "answers", driverPart())
 	readings := phaseReadings(r, NvidiaSMI)
+	base := About("gpu.driver", "answers", driverPart())
 	if len(readings) == 0 {
-		return f.Missing(fmt.Errorf("nvidia-smi: %w", ErrNotRun))
+		return base.Missing(fmt.Errorf("nvidia-smi: %w", ErrNotRun))
 	}
-	var worst Finding
-	for i, reading := range readings {
-		one := answersIn(About("gpu.driver", "answers", driverPart(), reading.Ref), reading, onBus(r))
-		if i == 0 {
-			worst = one
-			continue
-		}
-		worst = worseFinding(worst, one)
+	bus := onBus(r)
+	worst := answersIn(base, readings[0], bus)
+	for _, reading := range readings[1:] {
+		worst = worseFinding(worst, answersIn(base, reading, bus))
 	}
 	return worst
 }
@@ -67,6 +69,7 @@ func onBus(r *Readings) int {
 
 func answersIn(f Finding, reading Reading[NvidiaLog], bus int) Finding {
 	e := reading.Evidence
+	f.Evidence = withoutBlanks([]string{reading.Ref})
 	switch {
 	case e != nil && e.Ended == EndedTimeout:
 		f.Measured = "timeout"
@@ -191,44 +194,30 @@ func driverMessages(r *Readings) []Finding {
 
 // gpuState judges whether the driver has control of one GPU, each time it was asked
 // and in every sample under load.
-func gpuState(r *Readings, part gpuPart) Finding {
-	readings := phaseReadings(r, NvidiaSMI)
-	var worst Finding
-	for i, reading := range readings {
-		one := stateIn(About("gpu.driver", "state", part.Part, reading.Ref), reading, part)
-		if i == 0 {
-			worst = one
-			continue
+func gpuState(r *Readings, readings []Reading[NvidiaLog], part gpuPart) Finding {
+	base := About("gpu.driver", "state", part.Part)
+	worst := worstOf(readings, base, func(f Finding, log NvidiaLog) Finding {
+		if why := log.trouble(part); why != "" {
+			f.Measured = "fault"
+			return f.Judged(Fail, why)
 		}
-		worst = worseFinding(worst, one)
-	}
-	if len(readings) == 0 {
-		worst = About("gpu.driver", "state", part.Part).Missing(errNoNvidia(part))
-	}
+		if _, err := log.gpu(part); err != nil {
+			return f.Missing(err)
+		}
+		f.Measured = "good"
+		return f.Judged(Pass, "the driver has control of it")
+	})
 	for _, s := range nvidiaSamples(r) {
 		if s.Err != nil {
 			continue
 		}
 		if why := s.Value.trouble(part); why != "" {
 			f := About("gpu.driver", "state", part.Part, loadRef(NvidiaSMI))
+			f.Measured = "fault"
 			return worseFinding(worst, f.Judged(Fail, why+" under load at "+s.At.UTC().Format("15:04:05")))
 		}
 	}
 	return worst
-}
-
-func stateIn(f Finding, reading Reading[NvidiaLog], part gpuPart) Finding {
-	if reading.OK() && reading.Value.Usable() == nil {
-		if why := reading.Value.trouble(part); why != "" {
-			f.Measured = "fault"
-			return f.Judged(Fail, why)
-		}
-	}
-	if _, err := gpuIn(reading, part); err != nil {
-		return f.Missing(err)
-	}
-	f.Measured = "good"
-	return f.Judged(Pass, "the driver has control of it")
 }
 
 // trouble says in what the driver has no control of a GPU, or "".
@@ -247,9 +236,9 @@ func (l *NvidiaLog) trouble(part gpuPart) string {
 	}
 	switch {
 	case g.Lost != "":
-		return "it does not answer: " + g.Lost
+		return "does not answer: " + g.Lost
 	case len(g.Faults) > 0:
-		return "it does not answer: " + strings.Join(g.Faults, "; ")
+		return "does not answer: " + strings.Join(g.Faults, "; ")
 	case g.RecoveryAction.Set && !strings.EqualFold(g.RecoveryAction.V, "none"):
 		return "the driver asks for recovery: " + g.RecoveryAction.V
 	case strings.EqualFold(g.ResetRequired.V, "yes"):

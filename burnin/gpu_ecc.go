@@ -17,23 +17,18 @@ func judgeGPUECC(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding {
 	if none := noGPUs(check, p); none != nil {
 		return none
 	}
-	count := func(quantity string, of func(*NvidiaGPU) Opt[float64], l *profiles.Limit) gpuAsk {
-		return gpuAsk{check, quantity, func(f Finding, g *NvidiaGPU) Finding { return f.number(of(g), profiles.Count, l) }}
-	}
-	out := askGPUs(r, p,
-		gpuAsk{check, "mode", func(f Finding, g *NvidiaGPU) Finding { return f.word(g.ECCMode.Current, p.GPU.ECCMode) }},
-		gpuAsk{check, "mode_pending", func(f Finding, g *NvidiaGPU) Finding { return f.word(g.ECCMode.Pending, p.GPU.ECCMode) }},
-		count("sram_uncorrected_volatile", func(g *NvidiaGPU) Opt[float64] { return g.Volatile.SRAMUncorrected }, p.GPU.UncorrectedVolatile),
-		count("dram_uncorrected_volatile", func(g *NvidiaGPU) Opt[float64] { return g.Volatile.DRAMUncorrected }, p.GPU.UncorrectedVolatile),
-		count("sram_uncorrected_aggregate", func(g *NvidiaGPU) Opt[float64] { return g.Aggregate.SRAMUncorrected }, p.GPU.UncorrectedAggregate),
-		count("dram_uncorrected_aggregate", func(g *NvidiaGPU) Opt[float64] { return g.Aggregate.DRAMUncorrected }, p.GPU.UncorrectedAggregate),
-		gpuAsk{check, "sram_threshold_exceeded", func(f Finding, g *NvidiaGPU) Finding {
-			return f.word(g.SRAMThreshold, p.GPU.SRAMThresholdExceeded)
+	out := askGPUs(r, p, check,
+		askWord("mode", func(g *NvidiaGPU) Opt[string] { return g.ECCMode.Current }, p.GPU.ECCMode),
+		askWord("mode_pending", func(g *NvidiaGPU) Opt[string] { return g.ECCMode.Pending }, p.GPU.ECCMode),
+		askCount("sram_uncorrected_volatile", func(g *NvidiaGPU) Opt[float64] { return g.Volatile.SRAMUncorrected }, p.GPU.UncorrectedVolatile),
+		askCount("dram_uncorrected_volatile", func(g *NvidiaGPU) Opt[float64] { return g.Volatile.DRAMUncorrected }, p.GPU.UncorrectedVolatile),
+		askCount("sram_uncorrected_aggregate", func(g *NvidiaGPU) Opt[float64] { return g.Aggregate.SRAMUncorrected }, p.GPU.UncorrectedAggregate),
+		askCount("dram_uncorrected_aggregate", func(g *NvidiaGPU) Opt[float64] { return g.Aggregate.DRAMUncorrected }, p.GPU.UncorrectedAggregate),
+		askWord("sram_threshold_exceeded", func(g *NvidiaGPU) Opt[string] { return g.SRAMThreshold }, p.GPU.SRAMThresholdExceeded),
+		gpuAsk{quantity: "corrected_volatile", limit: p.GPU.CorrectedVolatile, growth: func(g *NvidiaGPU) Opt[float64] {
+			return optSum(g.Volatile.SRAMCorrected, g.Volatile.DRAMCorrected)
 		}},
 	)
-	out = append(out, askChange(r, p, check, "corrected_volatile", p.GPU.CorrectedVolatile, func(g *NvidiaGPU) Opt[float64] {
-		return optSum(g.Volatile.SRAMCorrected, g.Volatile.DRAMCorrected)
-	})...)
 	return append(out, sampledECC(r, p)...)
 }
 

@@ -25,15 +25,13 @@ func judgeGPUFabric(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Findin
 	if !limits.State.Set() && !limits.Status.Set() {
 		return []Finding{About(check, "all", fleetPart(p)).NotHere("the profile has no NVSwitch fabric")}
 	}
-	out := askGPUs(r, p,
-		gpuAsk{check, "state", func(f Finding, g *NvidiaGPU) Finding { return f.word(g.FabricState, limits.State) }},
-		gpuAsk{check, "status", func(f Finding, g *NvidiaGPU) Finding { return f.word(g.FabricStatus, limits.Status) }},
-		gpuAsk{check, "health", fabricHealth},
+	out := askGPUs(r, p, check,
+		askWord("state", func(g *NvidiaGPU) Opt[string] { return g.FabricState }, limits.State),
+		askWord("status", func(g *NvidiaGPU) Opt[string] { return g.FabricStatus }, limits.Status),
+		gpuAsk{quantity: "health", judge: fabricHealth},
 	)
 	for i := range out {
-		if out[i].Verdict == Fail {
-			out[i].Class = ClassFabric
-		}
+		out[i] = ofClass(out[i], ClassFabric)
 	}
 	return append(out, fabricService(r)...)
 }

@@ -13,11 +13,11 @@ func judgeGPUMemory(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Findin
 	if none := noGPUs("gpu.memory", p); none != nil {
 		return none
 	}
-	return askGPUs(r, p,
-		gpuAsk{"gpu.memory", "memory", func(f Finding, g *NvidiaGPU) Finding {
+	return askGPUs(r, p, "gpu.memory",
+		gpuAsk{quantity: "memory", judge: func(f Finding, g *NvidiaGPU) Finding {
 			return f.number(g.Memory, profiles.MiB, p.GPU.Memory)
 		}},
-		gpuAsk{"gpu.memory", "bar1", func(f Finding, g *NvidiaGPU) Finding {
+		gpuAsk{quantity: "bar1", judge: func(f Finding, g *NvidiaGPU) Finding {
 			return f.number(g.BAR1, profiles.MiB, p.GPU.BAR1)
 		}},
 	)

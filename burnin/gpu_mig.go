@@ -18,8 +18,8 @@ func judgeGPUMIG(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding {
 	if !p.GPU.MIG.Set() {
 		return []Finding{About("gpu.mig", "all", fleetPart(p)).NotHere("these GPUs have no multi-instance mode")}
 	}
-	return askGPUs(r, p,
-		gpuAsk{"gpu.mig", "mode", func(f Finding, g *NvidiaGPU) Finding { return f.word(g.MIG.Current, p.GPU.MIG) }},
-		gpuAsk{"gpu.mig", "mode_pending", func(f Finding, g *NvidiaGPU) Finding { return f.word(g.MIG.Pending, p.GPU.MIG) }},
+	return askGPUs(r, p, "gpu.mig",
+		askWord("mode", func(g *NvidiaGPU) Opt[string] { return g.MIG.Current }, p.GPU.MIG),
+		askWord("mode_pending", func(g *NvidiaGPU) Opt[string] { return g.MIG.Pending }, p.GPU.MIG),
 	)
 }

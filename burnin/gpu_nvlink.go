@@ -26,43 +26,28 @@ func judgeGPUNVLink(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Findin
 		return []Finding{About(check, "all", fleetPart(p)).NotHere("the profile has no NVLink")}
 	}
 	readings := phaseReadings(r, NVLink)
-	var out []Finding
-	for _, part := range gpuParts(r, p) {
-		out = append(out,
-			worstOf(readings, part, check, "links", func(f Finding, s NVLinkStatus) Finding { return nvlinkLinks(f, s, part, p) }),
-			worstOf(readings, part, check, "rate", func(f Finding, s NVLinkStatus) Finding { return nvlinkRate(f, s, part, p) }))
+	if len(readings) == 0 {
+		return []Finding{About(check, "all", fleetPart(p)).Missing(fmt.Errorf("nvlink: %w", ErrNotRun))}
 	}
-	for i := range out {
-		if out[i].Verdict == Fail {
-			out[i].Class = ClassNVLink
-		}
+	shown, out := shownGPUs(r, p, check)
+	for _, part := range shown {
+		links := worstOf(readings, About(check, "links", part.Part), func(f Finding, s NVLinkStatus) Finding {
+			return nvlinkLinks(f, s, part, p)
+		})
+		rate := worstOf(readings, About(check, "rate", part.Part), func(f Finding, s NVLinkStatus) Finding {
+			return nvlinkRate(f, s, part, p)
+		})
+		out = append(out, ofClass(links, ClassNVLink), ofClass(rate, ClassNVLink))
 	}
 	return out
 }
 
-// worstOf puts one question about a part to what a probe said in each phase.
-func worstOf[T any](readings []Reading[T], part gpuPart, check, quantity string, judge func(Finding, T) Finding) Finding {
-	worst := About(check, quantity, part.Part).Missing(fmt.Errorf("the probe is %w", ErrNotRun))
-	if !part.Shown {
-		worst = worst.Missing(errGPUNotShown)
+// ofClass puts a fault under another class of advice than that of the part it is told of.
+func ofClass(f Finding, c Class) Finding {
+	if f.Verdict == Fail {
+		f.Class = c
 	}
-	for i, reading := range readings {
-		f := About(check, quantity, part.Part, reading.Ref)
-		switch {
-		case !reading.OK():
-			f = f.Missing(reading.Err)
-		case !part.Shown:
-			f = f.Missing(errGPUNotShown)
-		default:
-			f = judge(f, reading.Value)
-		}
-		if i == 0 {
-			worst = f
-			continue
-		}
-		worst = worseFinding(worst, f)
-	}
-	return worst
+	return f
 }
 
 func nvlinkOf(s NVLinkStatus, part gpuPart) *NVLinkGPU {

@@ -33,15 +33,14 @@ func judgeGPUNVLinkErrors(r *Readings, p *profiles.Profile, _ *profiles.Spec) []
 		{"crc_errors", []string{"crc_errors", "effective_errors"}, p.NVLink.CRCErrors},
 	}
 	readings := phaseReadings(r, NVLinkErrors)
-	var out []Finding
-	for _, part := range gpuParts(r, p) {
+	if len(readings) == 0 {
+		return []Finding{About(check, "all", fleetPart(p)).Missing(fmt.Errorf("nvlink-errors: %w", ErrNotRun))}
+	}
+	shown, out := shownGPUs(r, p, check)
+	for _, part := range shown {
 		for _, c := range counters {
 			f := About(check, c.quantity, part.Part, refsOf(readings)...)
-			f = nvlinkChange(f, readings, part, c.names, c.limit)
-			if f.Verdict == Fail {
-				f.Class = ClassNVLink
-			}
-			out = append(out, f)
+			out = append(out, ofClass(nvlinkChange(f, readings, part, c.names, c.limit), ClassNVLink))
 		}
 	}
 	return out
@@ -49,9 +48,6 @@ func judgeGPUNVLinkErrors(r *Readings, p *profiles.Profile, _ *profiles.Spec) []
 
 // nvlinkChange judges one counter of the worst link of a GPU.
 func nvlinkChange(f Finding, readings []Reading[NVLinkCounters], part gpuPart, names []string, l *profiles.Limit) Finding {
-	if !part.Shown {
-		return f.absent(errGPUNotShown, l)
-	}
 	var series []map[int]Opt[float64]
 	for _, reading := range readings {
 		links, err := linkCounters(reading, part, names)
@@ -59,9 +55,6 @@ func nvlinkChange(f Finding, readings []Reading[NVLinkCounters], part gpuPart, n
 			return f.absent(err, l)
 		}
 		series = append(series, links)
-	}
-	if len(series) == 0 {
-		return f.absent(fmt.Errorf("nvlink-errors: %w", ErrNotRun), l)
 	}
 	first, last := series[0], series[len(series)-1]
 	worst, at := f, -1

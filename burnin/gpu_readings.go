@@ -2,8 +2,6 @@ package burnin
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/rackproof/rackproof/profiles"
@@ -63,103 +61,30 @@ func pciTrees(r *Readings) []Reading[*PCITree] {
 	return out
 }
 
-// gpuAsk is one question to every GPU in every phase in which nvidia-smi answered.
-type gpuAsk struct {
-	check, quantity string
-	judge           func(Finding, *NvidiaGPU) Finding
-}
-
-// askGPUs puts a question to each part in each phase, and keeps the worst answer:
-// damage that was seen once was there. A phase in which nvidia-smi ran and gave no
-// answer leaves the question open.
-func askGPUs(r *Readings, p *profiles.Profile, asks ...gpuAsk) []Finding {
-	readings := phaseReadings(r, NvidiaSMI)
-	var out []Finding
-	for _, part := range gpuParts(r, p) {
-		for _, ask := range asks {
-			out = append(out, askGPU(readings, part, ask))
-		}
-	}
-	return out
-}
-
-func askGPU(readings []Reading[NvidiaLog], part gpuPart, ask gpuAsk) Finding {
-	worst := About(ask.check, ask.quantity, part.Part).Missing(errNoNvidia(part))
-	for i, reading := range readings {
-		f := About(ask.check, ask.quantity, part.Part, reading.Ref)
-		switch g, err := gpuIn(reading, part); {
-		case err != nil:
-			f = f.Missing(err)
-		default:
-			f = ask.judge(f, g)
-		}
-		if i == 0 {
-			worst = f
-			continue
-		}
-		worst = worseFinding(worst, f)
-	}
-	return worst
-}
-
-// errNoNvidia is why a part has no answer when nvidia-smi did not run at all.
-func errNoNvidia(part gpuPart) error {
-	if !part.Shown {
-		return errGPUNotShown
-	}
-	return fmt.Errorf("nvidia-smi: %w", ErrNotRun)
-}
-
-// gpuIn finds a part in a reading of nvidia-smi.
-func gpuIn(reading Reading[NvidiaLog], part gpuPart) (*NvidiaGPU, error) {
-	if !reading.OK() {
-		return nil, reading.Err
-	}
-	if err := reading.Value.Usable(); err != nil {
-		return nil, err
-	}
-	g := reading.Value.find(part)
-	switch {
-	case !part.Shown:
-		return nil, errGPUNotShown
-	case g == nil:
-		return nil, errors.New("nvidia-smi does not show this GPU")
-	case g.Lost != "":
-		return nil, fmt.Errorf("the GPU does not answer: %s", g.Lost)
-	}
-	return g, nil
-}
-
-// find returns the GPU of a part, or nil.
-func (l *NvidiaLog) find(part gpuPart) *NvidiaGPU {
-	for i := range l.GPUs {
-		g := &l.GPUs[i]
-		if part.Address != "" && g.Address == part.Address ||
-			(part.Address == "" || g.Address == "") && part.Index != nil && *part.Index == g.Index {
-			return g
-		}
-	}
-	return nil
-}
-
-// worseFinding returns the worse of two answers to one question; the evidence of
-// both stands behind it.
-func worseFinding(a, b Finding) Finding {
-	worst := a
-	if b.Verdict > a.Verdict {
-		worst = b
-	}
-	worst.Evidence = slices.Compact(slices.Concat(a.Evidence, b.Evidence))
-	return worst
-}
-
-// noGPUs is the answer of every GPU check for a machine without GPUs, or nil.
-func noGPUs(check string, p *profiles.Profile) []Finding {
-	if n, set := wantedGPUs(p); set && n > 0 {
+// nvidiaSamples returns the samples taken under load; without any it is empty.
+func nvidiaSamples(r *Readings) []SampleReading[NvidiaLog] {
+	e := r.rec.find(PhaseLoad, NvidiaSMI.Spec.Name, "")
+	if e == nil || len(e.Samples) == 0 {
 		return nil
 	}
-	return []Finding{About(check, "all", Part{Class: ClassMachine, Name: "machine"}).NotHere("the profile has no GPUs")}
+	samples, err := Samples(r, NvidiaSMI)
+	if err != nil {
+		return nil
+	}
+	return samples
 }
+
+// refsOf cites readings.
+func refsOf[T any](readings []Reading[T]) []string {
+	var refs []string
+	for _, reading := range readings {
+		refs = append(refs, reading.Ref)
+	}
+	return refs
+}
+
+// loadRef cites the samples of a probe.
+func loadRef[T any](p Probe[T]) string { return string(PhaseLoad) + "/" + p.Spec.Name }
 
 // number judges a number that may be absent.
 func (f Finding) number(o Opt[float64], unit profiles.Unit, l *profiles.Limit) Finding {

@@ -17,9 +17,6 @@ func judgeGPURemap(r *Readings, p *profiles.Profile, s *profiles.Spec) []Finding
 	if none := noGPUs(check, p); none != nil {
 		return none
 	}
-	word := func(quantity string, of func(*NvidiaGPU) Opt[string], l *profiles.Limit) gpuAsk {
-		return gpuAsk{check, quantity, func(f Finding, g *NvidiaGPU) Finding { return f.word(of(g), l) }}
-	}
 	// Only new parts have a limit on what happened in their life.
 	lifetime := func(l *profiles.Limit) *profiles.Limit {
 		if s.Condition == profiles.New {
@@ -27,46 +24,33 @@ func judgeGPURemap(r *Readings, p *profiles.Profile, s *profiles.Spec) []Finding
 		}
 		return nil
 	}
-	out := askGPUs(r, p,
-		word("failure", func(g *NvidiaGPU) Opt[string] { return g.RemapFailure }, p.GPU.RemapFailure),
-		word("pending", func(g *NvidiaGPU) Opt[string] { return g.RemapPending }, p.GPU.RemapPending),
-		gpuAsk{check, "uncorrectable_rows", func(f Finding, g *NvidiaGPU) Finding {
-			return f.number(g.RemapUncorrectable, profiles.Count, lifetime(p.GPU.RemappedUncorrectable))
-		}},
-		gpuAsk{check, "correctable_rows", func(f Finding, g *NvidiaGPU) Finding {
-			return f.number(g.RemapCorrectable, profiles.Count, lifetime(p.GPU.RemappedCorrectable))
-		}},
-	)
-	return append(out, otherRepairs(r, p)...)
+	asks := []gpuAsk{
+		askWord("failure", func(g *NvidiaGPU) Opt[string] { return g.RemapFailure }, p.GPU.RemapFailure),
+		askWord("pending", func(g *NvidiaGPU) Opt[string] { return g.RemapPending }, p.GPU.RemapPending),
+		askCount("uncorrectable_rows", func(g *NvidiaGPU) Opt[float64] { return g.RemapUncorrectable }, lifetime(p.GPU.RemappedUncorrectable)),
+		askCount("correctable_rows", func(g *NvidiaGPU) Opt[float64] { return g.RemapCorrectable }, lifetime(p.GPU.RemappedCorrectable)),
+	}
+	return askGPUs(r, p, check, append(asks, otherRepairs(p)...)...)
 }
 
 // otherRepairs asks for repairs that only some GPUs and drivers know. They are
 // judged where the tool prints them; where it does not, nothing is open, because
 // the profile cannot want what the part does not have.
-func otherRepairs(r *Readings, p *profiles.Profile) []Finding {
-	const check = "gpu.remap"
-	word := func(quantity string, of func(*NvidiaGPU) Opt[string], l *profiles.Limit) gpuAsk {
-		return gpuAsk{check, quantity, func(f Finding, g *NvidiaGPU) Finding { return f.word(of(g), l) }}
-	}
+func otherRepairs(p *profiles.Profile) []gpuAsk {
 	doubleBit := p.GPU.RetiredDBE
 	if !doubleBit.Set() {
 		doubleBit = p.GPU.UncorrectedAggregate // each such page is an uncorrected error of its life
 	}
 	asks := []gpuAsk{
-		word("channel_repair_pending", func(g *NvidiaGPU) Opt[string] { return g.ChannelRepair }, p.GPU.RemapPending),
-		word("tpc_repair_pending", func(g *NvidiaGPU) Opt[string] { return g.TPCRepair }, p.GPU.RemapPending),
-		word("unrepairable_memory", func(g *NvidiaGPU) Opt[string] { return g.Unrepairable }, p.GPU.RemapFailure),
-		word("retirement_pending", func(g *NvidiaGPU) Opt[string] { return g.RetirePending }, p.GPU.RemapPending),
-		{check, "double_bit_pages", func(f Finding, g *NvidiaGPU) Finding {
-			return f.number(g.RetiredDouble, profiles.Count, doubleBit)
-		}},
+		askWord("channel_repair_pending", func(g *NvidiaGPU) Opt[string] { return g.ChannelRepair }, p.GPU.RemapPending),
+		askWord("tpc_repair_pending", func(g *NvidiaGPU) Opt[string] { return g.TPCRepair }, p.GPU.RemapPending),
+		askWord("unrepairable_memory", func(g *NvidiaGPU) Opt[string] { return g.Unrepairable }, p.GPU.RemapFailure),
+		askWord("retirement_pending", func(g *NvidiaGPU) Opt[string] { return g.RetirePending }, p.GPU.RemapPending),
+		askCount("double_bit_pages", func(g *NvidiaGPU) Opt[float64] { return g.RetiredDouble }, doubleBit),
 	}
-	required := map[string]bool{"double_bit_pages": p.GPU.RetiredDBE.Set()}
-	var out []Finding
-	for _, f := range askGPUs(r, p, asks...) {
-		if f.NotRun == "" || required[f.Quantity] {
-			out = append(out, f)
-		}
+	for i := range asks {
+		asks[i].optional = true
 	}
-	return out
+	asks[len(asks)-1].optional = !p.GPU.RetiredDBE.Set()
+	return asks
 }

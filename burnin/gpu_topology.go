@@ -24,9 +24,11 @@ func judgeGPUTopology(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Find
 		return []Finding{About(check, "all", fleetPart(p)).NotHere("the profile prescribes no paths between GPUs")}
 	}
 	readings := phaseReadings(r, GPUTopology)
-	parts := gpuParts(r, p)
+	if len(readings) == 0 {
+		return []Finding{About(check, "all", fleetPart(p)).Missing(fmt.Errorf("gpu-topology: %w", ErrNotRun))}
+	}
+	parts, out := shownGPUs(r, p, check)
 	bad := badPairs(readings, parts, p)
-	var out []Finding
 	for i, part := range parts {
 		told := false // a bad pair with this GPU is reported, here or at its other end
 		for _, pair := range bad {
@@ -38,7 +40,7 @@ func judgeGPUTopology(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Find
 		if told {
 			continue
 		}
-		out = append(out, worstOf(readings, part, check, "path", func(f Finding, t TopologyMatrix) Finding {
+		out = append(out, worstOf(readings, About(check, "path", part.Part), func(f Finding, t TopologyMatrix) Finding {
 			return pathsOf(f, t, parts, i, p)
 		}))
 	}

@@ -30,8 +30,11 @@ func judgeGPUXID(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding {
 	readings := phaseReadings(r, KernelLog)
 	silence := kernelSilence(readings)
 	events := xidEvents(readings)
-	var out []Finding
-	for _, part := range gpuParts(r, p) {
+	if len(readings) == 0 {
+		return []Finding{About(check, "all", fleetPart(p)).Missing(silence)}
+	}
+	shown, out := shownGPUs(r, p, check)
+	for _, part := range shown {
 		mine := takeEvents(&events, part.Address)
 		f := About(check, "xid", part.Part, refsOf(readings)...)
 		out = append(out, judgeEvents(f, mine, silence, p))

@@ -86,7 +86,7 @@ func isCSVHead(line string) bool {
 // parseNvidiaCSV reads --query-gpu with its head. Lines that are no row, and lines
 // of a GPU that does not answer, become messages.
 func parseNvidiaCSV(body string, ended bool) (NvidiaLog, error) {
-	log := NvidiaLog{Form: NvidiaCSV, Complete: ended}
+	log := NvidiaLog{Form: NvidiaCSV}
 	var head []string
 	for line := range strings.Lines(body) {
 		line = strings.TrimRight(line, "\r\n")
@@ -103,6 +103,7 @@ func parseNvidiaCSV(body string, ended bool) (NvidiaLog, error) {
 	if len(log.GPUs) == 0 {
 		return log, fmt.Errorf("the CSV holds no GPU")
 	}
+	log.Complete = ended || log.Attached.Set && float64(len(log.GPUs)) >= log.Attached.V
 	return log, nil
 }
 
@@ -123,7 +124,7 @@ func csvGPU(log *NvidiaLog, head, cells []string) NvidiaGPU {
 			}
 			column.set(&g, cell)
 			if isFaultWord(cell.text) {
-				g.Faults = append(g.Faults, fmt.Sprintf("%s reads %q", name, cell.text))
+				g.Faults = append(g.Faults, faultText(name, cell.text))
 			}
 		}
 		if g.Lost == "" && isLostWord(cell.text) {

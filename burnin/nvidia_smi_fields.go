@@ -2,6 +2,7 @@ package burnin
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rackproof/rackproof/profiles"
@@ -25,6 +26,7 @@ func (l *NvidiaLog) fill(root *nvidiaNode) {
 			if g.Lost == "" && isLostWord(n.text) {
 				g.Lost = n.text
 			}
+			r.note(bareWord(n.text) == errWord && !slices.Contains(g.Faults, faultText(n.name, n.text)), n.text, n.name)
 		})
 		l.GPUs = append(l.GPUs, g)
 	}
@@ -49,8 +51,12 @@ type fieldReader struct {
 
 func (r fieldReader) note(fault bool, text, path string) {
 	if fault {
-		*r.faults = append(*r.faults, fmt.Sprintf("%s reads %q", path, text))
+		*r.faults = append(*r.faults, faultText(path, text))
 	}
+}
+
+func faultText(path, text string) string {
+	return fmt.Sprintf("%s reads %q", path[strings.LastIndexByte(path, '/')+1:], text)
 }
 
 func (r fieldReader) word(paths ...string) Opt[string] {

@@ -144,7 +144,7 @@ func messageKind(line string) NvidiaMessageKind {
 	switch {
 	case strings.Contains(lower, "inforom") && strings.Contains(lower, "corrupt"):
 		return NvidiaInfoROM
-	case strings.Contains(lower, "unable to determine the device handle"), isLostWord(lower):
+	case isLostWord(lower):
 		return NvidiaLost
 	}
 	return NvidiaOther

@@ -56,6 +56,9 @@ func addTextLine(open []textSection, indent int, line string) []textSection {
 	name, value, hasValue := strings.Cut(line, " : ")
 	if !hasValue {
 		name = strings.TrimSuffix(line, " :")
+		if isLostWord(line) {
+			value = strings.TrimSpace(line) // a sentence in place of the fields
+		}
 	}
 	if strings.TrimSpace(name) == "" || len(open) > nvidiaDepth {
 		return open
@@ -80,14 +83,12 @@ func isTextHead(line string) bool {
 // from -q: it has one of the sections that are judged.
 func looksLikeNvidiaText(body string) bool {
 	for line := range strings.Lines(body) {
-		if !strings.HasPrefix(line, "    ") {
-			if nvidiaTextGPU.MatchString(strings.TrimRight(line, " \t\r\n")) {
-				return true
-			}
-			continue
+		line = strings.TrimRight(line, " \t\r\n")
+		if nvidiaTextGPU.MatchString(line) {
+			return true
 		}
-		switch fieldName(line) {
-		case "fabric", "ecc_errors", "ecc_mode", "mig_mode", "retired_pages", "remapped_rows", "fb_memory_usage", "pci":
+		switch strings.TrimPrefix(line, "    ") {
+		case "Fabric", "ECC Errors", "ECC Mode", "MIG Mode", "Retired Pages", "Remapped Rows", "FB Memory Usage", "PCI":
 			return true
 		}
 	}

@@ -3,8 +3,10 @@ package burnin
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 )
 
@@ -37,16 +39,20 @@ func parseNvidiaXML(body []byte) (NvidiaLog, error) {
 	return log, nil
 }
 
+// looseBracket is a "<" that begins no tag.
+var looseBracket = regexp.MustCompile(`<([^A-Za-z/?!])`)
+
 // cleanXML makes what nvidia-smi prints fit for a parser: it does not escape the
 // names of processes, which may hold any byte.
 func cleanXML(b []byte) []byte {
 	b = bytes.ToValidUTF8(b, []byte("?"))
-	return bytes.Map(func(r rune) rune {
+	b = bytes.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
 			return '?'
 		}
 		return r
 	}, b)
+	return looseBracket.ReplaceAll(b, []byte("&lt;$1"))
 }
 
 // nvidiaXMLTree reads the tree under <nvidia_smi_log>, as far as it goes.
@@ -56,9 +62,14 @@ func nvidiaXMLTree(b []byte) (*nvidiaNode, error) {
 	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil }
 	root := &nvidiaNode{}
 	stack := []*nvidiaNode{root}
+	defer func() {
+		for _, n := range stack[1:] { // a value that was cut is no value
+			n.text = ""
+		}
+	}()
 	for {
 		token, err := d.RawToken()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return root, nil
 		}
 		if err != nil {

@@ -37,15 +37,18 @@ var notMeasured = []string{
 }
 
 // faultWords are printed in place of a value when the GPU does not answer.
-var faultWords = []string{"gpu is lost", "gpu requires reset", "fallen off the bus", "unknown error"}
+var faultWords = []string{"gpu is lost", "gpu requires reset", "fallen off the bus", "unable to determine the device handle", "unknown error"}
 
 // lostWords are those of faultWords that mean the whole GPU, not one field: a
 // healthy GPU prints "Unknown Error" in fields its driver does not know, but never these.
-var lostWords = faultWords[:3]
+var lostWords = faultWords[:4]
+
+// errWord stands in place of any value, and never on a GPU that answers.
+const errWord = "err!"
 
 func isFaultWord(s string) bool {
 	s = bareWord(s)
-	return containsAny(s, faultWords) || s == "err!" || s == "err"
+	return containsAny(s, faultWords) || s == errWord
 }
 
 func isLostWord(s string) bool { return containsAny(bareWord(s), lostWords) }

@@ -60,7 +60,7 @@ func parseGPUTopology(e *Evidence) (TopologyMatrix, error) {
 			break
 		}
 		switch {
-		case len(fields) > 1 && topologyCell.MatchString(fields[1]):
+		case len(fields) > 1 && topologyCell.MatchString(fields[1]) && !topologyCell.MatchString(fields[0]):
 			row, column = topologyNumber(fields[0]), 0
 			if row >= 0 {
 				t.GPUs = append(t.GPUs, row)
