@@ -107,8 +107,6 @@ func (n *Node) Down() {
 // host is one booted operating system.
 type host struct {
 	base   system // as booted: the moment is filled in by at
-	gone   context.Context
-	turn   context.CancelFunc
 	server *ssh.Server
 	wg     sync.WaitGroup
 
@@ -121,7 +119,6 @@ type host struct {
 func newHost(m *Machine, b Boot, count func(string)) *host {
 	h := &host{count: count}
 	h.base = system{M: m.host(), Booted: time.Now(), BootID: b.BootID, Cmdline: b.Cmdline, IOMMU: b.IOMMU}
-	h.gone, h.turn = context.WithCancel(context.Background())
 	return h
 }
 
@@ -135,7 +132,7 @@ func (h *host) serve(l net.Listener, b Boot, log *slog.Logger) {
 	}
 	h.server.AddHostKey(b.HostKey)
 	h.wg.Go(func() {
-		if err := h.server.Serve(l); !errors.Is(err, ssh.ErrServerClosed) && h.gone.Err() == nil {
+		if err := h.server.Serve(l); !errors.Is(err, ssh.ErrServerClosed) {
 			log.Error("simulated node stopped serving", "err", err)
 		}
 	})
@@ -143,7 +140,6 @@ func (h *host) serve(l net.Listener, b Boot, log *slog.Logger) {
 }
 
 func (h *host) close() {
-	h.turn()
 	_ = h.server.Close()
 	h.wg.Wait()
 }
@@ -152,22 +148,12 @@ func (h *host) close() {
 func (h *host) session(s ssh.Session) {
 	r := h.run(s.RawCommand(), s)
 	if r.hang {
-		<-waitAny(s.Context(), h.gone)
+		<-s.Context().Done() // until the connection is gone, and with it the exit status
 		return
 	}
 	_, _ = io.WriteString(s, r.out)
 	_, _ = io.WriteString(s.Stderr(), r.err)
 	_ = s.Exit(r.exit)
-}
-
-// waitAny is closed when either context ends.
-func waitAny(a, b context.Context) <-chan struct{} {
-	done := make(chan struct{})
-	var once sync.Once
-	end := func() { once.Do(func() { close(done) }) }
-	context.AfterFunc(a, end)
-	context.AfterFunc(b, end)
-	return done
 }
 
 // now is the operating system at this moment.

@@ -1,0 +1,99 @@
+package simrack_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rackproof/rackproof/burnin"
+	"github.com/rackproof/rackproof/profiles"
+	"github.com/rackproof/rackproof/provision"
+	"github.com/rackproof/rackproof/provision/journal"
+	"github.com/rackproof/rackproof/provision/simrack"
+)
+
+// A whole run over real TLS, HTTP and SSH: a good machine passes, a narrow link and
+// crossed cables are found.
+func TestRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a whole run takes half a minute")
+	}
+	rack, err := simrack.Start(t.Context(), simrack.Options{Seed: 3, Machines: []simrack.MachineSpec{
+		{Name: "good"}, {Name: "narrow", Fault: "gpu-x8"}, {Name: "crossed", Fault: "crossed-cables"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rack.Close() }()
+	for name, value := range rack.Credentials() {
+		t.Setenv(name, value)
+	}
+	batch, err := provision.ParseBatch("batch.yaml", rack.BatchYAML("po1"), profiles.Open())
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := carry(t, batch)
+	want := map[string]provision.State{"good": provision.StatePassed, "narrow": provision.StateFailed, "crossed": provision.StateFailed}
+	for _, m := range run.Machines {
+		if m.State != want[m.Machine.Name] {
+			t.Errorf("%s is %s, want %s: %s", m.Machine.Name, m.State, want[m.Machine.Name], m.Why)
+		}
+		t.Logf("%s %s %s %s", m.Machine.Name, m.State, m.Why, m.Facts[provision.FactLine])
+	}
+	if line := run.Find("crossed").Facts[provision.FactLine]; !strings.Contains(line, "crossed cables") {
+		t.Errorf("line %q", line)
+	}
+	if acts := rack.Acts()["crossed"]; acts["host.load.gpu-burn"] != 0 {
+		t.Errorf("load was put on somebody else's machine: %v", acts)
+	}
+	if acts := rack.Acts()["good"]; acts["host.load.gpu-burn"] != 1 {
+		t.Errorf("acts of the good machine: %v", acts)
+	}
+}
+
+// carry submits a batch and serves it until nothing goes on without people.
+func carry(t *testing.T, batch *provision.Batch) *provision.Run {
+	t.Helper()
+	state := t.TempDir()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	bench := &provision.Bench{
+		State: state, Workflows: provision.Workflows(), Secrets: &provision.Secrets{}, Log: log, Version: "test",
+		Burner: provision.NodeBurner{Log: log},
+	}
+	defer func() { _ = bench.Close() }()
+	engine, err := journal.Open(ctx, state, journal.Options{Worker: bench, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = engine.Close() }()
+	id, err := engine.Submit(ctx, batch, provision.Qualify())
+	if err != nil {
+		t.Fatal(err)
+	}
+	serving, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- engine.Serve(serving) }()
+	var run provision.Run
+	for range engine.Watch(ctx, id, 0) {
+		if run, err = engine.Run(ctx, id); err != nil {
+			t.Fatal(err)
+		}
+		if run.Settled() {
+			break
+		}
+	}
+	stop()
+	if err := <-done; err != nil && serving.Err() == nil {
+		t.Error(err)
+	}
+	if !run.Settled() {
+		t.Fatal("the run did not end")
+	}
+	return &run
+}
+
+var _ burnin.Result
