@@ -36,8 +36,9 @@ type Engine struct {
 	db    *sql.DB
 	opt   Options
 
-	mu   sync.Mutex
-	wake chan struct{} // closed and renewed with every event of this process
+	mu     sync.Mutex
+	wake   chan struct{}                     // closed and renewed with every event of this process
+	rested map[provision.RunID]provision.Seq // last event of runs that have nothing to do
 }
 
 // pollEvery is how often other processes' events are looked for.
@@ -55,8 +56,11 @@ func Open(ctx context.Context, state string, opt Options) (*Engine, error) {
 	if opt.Backoff <= 0 {
 		opt.Backoff = 2 * time.Second
 	}
-	return &Engine{state: state, db: db, opt: opt, wake: make(chan struct{})}, nil
+	return &Engine{state: state, db: db, opt: opt, wake: make(chan struct{}), rested: map[provision.RunID]provision.Seq{}}, nil
 }
+
+// State is the state folder.
+func (e *Engine) State() string { return e.state }
 
 // Close closes the journal.
 func (e *Engine) Close() error { return e.db.Close() }

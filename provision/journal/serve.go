@@ -81,14 +81,29 @@ func (e *Engine) served(ctx context.Context) ([]provision.RunID, error) {
 	return e.Runs(ctx)
 }
 
+// idle reports whether nothing happened in a run since it had nothing to do.
+func (e *Engine) idle(ctx context.Context, id provision.RunID) (bool, error) {
+	var last provision.Seq
+	err := e.db.QueryRowContext(ctx, `SELECT coalesce(max(seq), 0) FROM events WHERE run = ?`, string(id)).Scan(&last)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.rested[id] == last && last > 0, err
+}
+
 // own takes a run that has something to do; a nil lease means that there is
 // nothing to do, or that another has it.
 func (e *Engine) own(ctx context.Context, id provision.RunID) (*provision.Lease, error) {
+	if idle, err := e.idle(ctx, id); idle || err != nil {
+		return nil, err
+	}
 	run, err := e.Run(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	if run.Cancelled || !slices.ContainsFunc(run.Machines, e.mine) {
+		e.mu.Lock()
+		e.rested[id] = run.Seq
+		e.mu.Unlock()
 		return nil, nil
 	}
 	lease, err := provision.LeaseRun(e.state, id)

@@ -1,0 +1,172 @@
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rackproof/rackproof/provision"
+)
+
+// Engine is what the suite tests.
+type Engine interface {
+	provision.Engine
+	provision.Teller
+	Close() error
+}
+
+// Hooks are called around every event that an engine writes. An error of Before
+// keeps the event from being written; after an error of either, the engine is as
+// good as killed.
+type Hooks struct {
+	Before, After func(provision.Event) error
+}
+
+// Open opens an engine on a state folder. A nil worker only asks and looks.
+type Open func(t testing.TB, state string, w provision.Worker, h Hooks) Engine
+
+// errKilled is what a killed engine gets for every event.
+var errKilled = errors.New("killed by the test")
+
+// patience is how long the suite waits for anything.
+const patience = 30 * time.Second
+
+// Run tests an engine.
+func Run(t *testing.T, open Open) {
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, Open)
+	}{
+		{"finishes", testFinishes},
+		{"killed between every event", testKills},
+		{"lost response is not repeated", testLostResponse},
+		{"refusal is tried again and then stuck", testRefusal},
+		{"cancel and resume", testCancel},
+		{"stop takes down what it selects", testStop},
+		{"hands, then done", testHands},
+		{"stuck, then resumed", testStuck},
+		{"fault skips to the verdict", testFault},
+		{"panic is ours", testPanic},
+		{"retest makes a new attempt", testRetest},
+		{"parallel", testParallel},
+		{"edited batch", testEdit},
+		{"one owner", testOwner},
+		{"watch", testWatch},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(t, open) })
+	}
+}
+
+// bench is a worker over a world.
+func bench(t testing.TB, state string, w *World) *provision.Bench {
+	b := &provision.Bench{
+		State: state, Workflows: []provision.Workflow{w.Workflow()}, Secrets: &provision.Secrets{},
+		Log: slog.New(slog.DiscardHandler), Version: "test",
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	return b
+}
+
+// server is an engine that serves until it is stopped.
+type server struct {
+	Engine
+	cancel context.CancelFunc
+	done   chan error
+	once   sync.Once
+	err    error
+}
+
+func serve(t testing.TB, open Open, state string, w *World, h Hooks) *server {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &server{Engine: open(t, state, bench(t, state, w), h), cancel: cancel, done: make(chan error, 1)}
+	go func() { s.done <- s.Serve(ctx) }()
+	t.Cleanup(func() { _ = s.stop(t) })
+	return s
+}
+
+// stop ends serving and returns what Serve returned.
+func (s *server) stop(t testing.TB) error {
+	s.once.Do(func() {
+		s.cancel()
+		select {
+		case s.err = <-s.done:
+		case <-time.After(patience):
+			t.Error("Serve does not end")
+		}
+		_ = s.Close()
+	})
+	return s.err
+}
+
+// until waits until the run is as wanted, as a reader of its events sees it.
+func until(t testing.TB, e provision.Engine, id provision.RunID, what string, ok func(*provision.Run) bool) *provision.Run {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var run provision.Run
+	for ev, err := range e.Watch(ctx, id, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := run.Apply(ev); err != nil {
+			t.Fatal(err)
+		}
+		if ok(&run) {
+			return &run
+		}
+	}
+	t.Fatalf("run %s never came to: %s; it stands at %s", id, what, states(&run))
+	return nil
+}
+
+func states(r *provision.Run) string {
+	out := ""
+	for _, m := range r.Machines {
+		out += m.Machine.Name + " " + string(m.State) + " at " + m.Step + " (" + m.Why + "); "
+	}
+	return out
+}
+
+func finished(r *provision.Run) bool { return r.Finished() }
+
+func in(machine string, s provision.State) func(*provision.Run) bool {
+	return func(r *provision.Run) bool { m := r.Find(machine); return m != nil && m.State == s }
+}
+
+func submit(t testing.TB, e provision.Engine, w *World, b *provision.Batch) provision.RunID {
+	t.Helper()
+	id, err := e.Submit(t.Context(), b, w.Workflow())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func tell(t testing.TB, e provision.Teller, id provision.RunID, machine string, kind provision.Kind, data any) {
+	t.Helper()
+	ev, err := provision.NewEvent(id, machine, kind, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Tell(t.Context(), ev); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// once checks that every act of the given attempt happened exactly once on every
+// machine.
+func once(t testing.TB, w *World, machines ...string) {
+	t.Helper()
+	acts := w.Acts()
+	for _, m := range machines {
+		for _, act := range []string{"settings", "reset", "boot", "handover"} {
+			if n := acts[m+"/"+act]; n != 1 {
+				t.Errorf("%s/%s happened %d times, want once", m, act, n)
+			}
+		}
+	}
+}
