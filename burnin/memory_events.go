@@ -1,0 +1,141 @@
+package burnin
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rackproof/rackproof/profiles"
+)
+
+// memoryEvent is one event of memory or of a processor's own checks, from
+// rasdaemon's record or the kernel's log.
+type memoryEvent struct {
+	kind  EventKind
+	count int
+	label string
+	text  string
+	early bool // it was there before the load
+	lone  bool // there is no earlier reading that could tell
+}
+
+// judgeMemoryEvents judges what was recorded and logged. It passes only on a kernel
+// log that is whole: a recorder that did not run has recorded nothing either.
+func judgeMemoryEvents(r *Readings, ras []Reading[RASEvents], p *profiles.Profile) []Finding {
+	klog := phaseReadings(r, KernelLog)
+	refs := append(refsOf(ras), refsOf(klog)...)
+	f := About("memory.errors", "events", memoryPart, refs...)
+	events := append(rasMemoryEvents(ras), logMemoryEvents(klog)...)
+	var out []Finding
+	for _, kinds := range [][]EventKind{{EventUncorrected, EventFatal}, {EventCorrected}} {
+		if some := ofKinds(events, kinds...); len(some) > 0 {
+			out = append(out, judgeEventsOf(refs, some, p))
+		}
+	}
+	silence := kernelSilence(klog)
+	switch {
+	case len(out) > 0:
+		return out
+	case len(ofKinds(events, EventUnclear)) > 0:
+		return []Finding{f.Missing(fmt.Errorf("machine checks were logged, and not which: %s", ofKinds(events, EventUnclear)[0].text))}
+	case silence != nil:
+		return []Finding{f.Missing(silence)}
+	}
+	f.Measured = 0.0
+	return []Finding{f.Judged(Pass, "nothing recorded or logged")}
+}
+
+// judgeEventsOf judges events of one kind, all corrected or all not.
+func judgeEventsOf(refs []string, events []memoryEvent, p *profiles.Profile) Finding {
+	part := memoryPart
+	for _, e := range events {
+		if e.label != "" {
+			part = dimmPart(e.label, "")
+		}
+	}
+	all, fresh, lone := 0, 0, false
+	for _, e := range events {
+		all += e.count
+		lone = lone || e.lone
+		if !e.early {
+			fresh += e.count
+		}
+	}
+	last := events[len(events)-1].text
+	if events[0].kind != EventCorrected {
+		return About("memory.errors", "uncorrected_events", part, refs...).
+			Number(float64(all), profiles.Count, p.Memory.Uncorrected).Because("uncorrected errors on record: %s", last)
+	}
+	f := About("memory.errors", "corrected_events", part, refs...)
+	if lone && p.Memory.Corrected.Set() {
+		f.Measured = float64(all)
+		return f.Judged(Warn, fmt.Sprintf("%d corrected errors are on record, from before or during this test: %s", all, last))
+	}
+	return f.Number(float64(fresh), profiles.Count, p.Memory.Corrected).
+		Because("%d new corrected errors on record, %d older: %s", fresh, all-fresh, last)
+}
+
+func ofKinds(events []memoryEvent, kinds ...EventKind) []memoryEvent {
+	var out []memoryEvent
+	for _, e := range events {
+		for _, k := range kinds {
+			if e.kind == k {
+				out = append(out, e)
+			}
+		}
+	}
+	return out
+}
+
+func rasMemoryEvents(readings []Reading[RASEvents]) []memoryEvent {
+	_, before := inPhase(readings, PhaseBefore)
+	_, after := inPhase(readings, PhaseAfter)
+	var c eventCollector
+	for _, reading := range readings {
+		if !reading.OK() {
+			continue
+		}
+		for _, e := range reading.Value.Events {
+			if e.OfMemory() {
+				c.add(reading.Evidence.Phase, before && after, memoryEvent{kind: e.Kind, count: e.Count, label: e.Label, text: e.Text})
+			}
+		}
+	}
+	return c.events
+}
+
+func logMemoryEvents(readings []Reading[KernelLogData]) []memoryEvent {
+	_, before := inPhase(readings, PhaseBefore)
+	_, after := inPhase(readings, PhaseAfter)
+	var c eventCollector
+	for _, reading := range readings {
+		if !reading.OK() {
+			continue
+		}
+		for _, e := range reading.Value.Memory {
+			key := fmt.Sprintf("%.6f %s", e.Time, e.Text)
+			c.addAs(key, reading.Evidence.Phase, before && after,
+				memoryEvent{kind: e.Kind, count: e.Count, label: plainIdentity(e.Part), text: strings.TrimSpace(e.Text)})
+		}
+	}
+	return c.events
+}
+
+// eventCollector takes each event once, by the phase in which it was first seen.
+type eventCollector struct {
+	seen   map[string]bool
+	events []memoryEvent
+}
+
+func (c *eventCollector) add(phase Phase, both bool, e memoryEvent) { c.addAs(e.text, phase, both, e) }
+
+func (c *eventCollector) addAs(key string, phase Phase, both bool, e memoryEvent) {
+	if c.seen == nil {
+		c.seen = map[string]bool{}
+	}
+	if c.seen[key] {
+		return
+	}
+	c.seen[key] = true
+	e.early, e.lone = phase == PhaseBefore, !both
+	c.events = append(c.events, e)
+}
