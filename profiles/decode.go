@@ -3,6 +3,7 @@ package profiles
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -56,7 +57,7 @@ func (d *decoder) value(node ast.Node, v reflect.Value, f field) {
 		d.problem(node, "%s has no value; delete the line if nothing is to be said", f.name)
 		return
 	}
-	if limit, ok := v.Addr().Interface().(**Limit); ok {
+	if limit, ok := reflect.TypeAssert[**Limit](v.Addr()); ok {
 		*limit = d.limit(node, f)
 		return
 	}
@@ -173,18 +174,8 @@ func (d *decoder) scalar(node ast.Node, v reflect.Value, f field) {
 			return
 		}
 		v.SetString(text)
-	case reflect.Int:
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 {
-			d.problem(node, "%s must be a whole number, not %q", f.name, text)
-		}
-		v.SetInt(int64(n))
-	case reflect.Float64:
-		q, err := ParseQuantity(text)
-		if err != nil || q.Unit != Count || q.Value < 0 {
-			d.problem(node, "%s must be a number, not %q", f.name, text)
-		}
-		v.SetFloat(q.Value)
+	case reflect.Int, reflect.Float64:
+		d.number(node, text, v, f)
 	case reflect.Bool:
 		if text != "true" && text != "false" {
 			d.problem(node, "%s must be true or false, not %q", f.name, text)
@@ -195,6 +186,23 @@ func (d *decoder) scalar(node ast.Node, v reflect.Value, f field) {
 	default:
 		panic(fmt.Sprintf("profiles: field %s of kind %s cannot be read from YAML", f.name, v.Kind()))
 	}
+}
+
+// number reads a plain number that is not negative.
+func (d *decoder) number(node ast.Node, text string, v reflect.Value, f field) {
+	if v.Kind() == reflect.Int {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			d.problem(node, "%s must be a whole number, not %q", f.name, text)
+		}
+		v.SetInt(int64(n))
+		return
+	}
+	q, err := ParseQuantity(text)
+	if err != nil || q.Unit != Count || q.Value < 0 {
+		d.problem(node, "%s must be a number, not %q", f.name, text)
+	}
+	v.SetFloat(q.Value)
 }
 
 // attribute gives a number or boolean as such and everything else as text.
@@ -216,10 +224,8 @@ func attribute(node ast.Node, text string) any {
 
 // word checks that text is one of known.
 func (d *decoder) word(node ast.Node, name, text string, known []string) bool {
-	for _, k := range known {
-		if k == text {
-			return true
-		}
+	if slices.Contains(known, text) {
+		return true
 	}
 	if near := Nearest(text, known); near != "" {
 		d.problem(node, "unknown %s %q, did you mean %q?", name, text, near)

@@ -41,8 +41,7 @@ func parseDocument(file string, b []byte) (document, error) {
 
 func syntaxProblem(file string, err error) error {
 	problem := Problem{Pos: Position{File: file}, Text: strings.SplitN(err.Error(), "\n", 2)[0]}
-	var syntax *yaml.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*yaml.SyntaxError](err); ok {
 		problem.Text = syntax.Message
 		if syntax.Token != nil && syntax.Token.Position != nil {
 			problem.Pos.Line, problem.Pos.Column = syntax.Token.Position.Line, syntax.Token.Position.Column

@@ -87,7 +87,7 @@ func eachLimit(prefix string, v reflect.Value, yield func(string, *Limit) bool) 
 		if name == "" {
 			continue
 		}
-		if l, ok := v.Field(i).Interface().(*Limit); ok {
+		if l, ok := reflect.TypeAssert[*Limit](v.Field(i)); ok {
 			if l != nil && !yield(prefix+name, l) {
 				return false
 			}

@@ -174,8 +174,7 @@ func (r *resolver) lay(doc document, trail []string) {
 
 // fail keeps the problems of another file as they are and places any other error at node.
 func (r *resolver) fail(node ast.Node, file string, err error) {
-	var problems Problems
-	if errors.As(err, &problems) {
+	if problems, ok := errors.AsType[Problems](err); ok {
 		r.problems = append(r.problems, problems...)
 		return
 	}
@@ -220,8 +219,7 @@ func layCatalogue(file string, b []byte, c *Catalogue) Problems {
 	if err == nil {
 		err = checkSchema(kind{noun: "catalogue", schema: CatalogueSchema}, doc)
 	}
-	var problems Problems
-	if errors.As(err, &problems) {
+	if problems, ok := errors.AsType[Problems](err); ok {
 		return problems
 	}
 	d := decoder{file: file}

@@ -99,6 +99,7 @@ func (w *schemaWriter) property(s *jsonschema.Schema, t reflect.Type, f field) {
 		}
 	case reflect.String:
 		s.Enum = words(f.enum)
+	default: // numbers and booleans need no more than their type
 	}
 }
 
