@@ -16,16 +16,17 @@ type gpuAsk struct {
 	judge    func(Finding, *NvidiaGPU) Finding
 	growth   func(*NvidiaGPU) Opt[float64]
 	limit    *profiles.Limit // of growth
+	why      string          // what a fault means, for people; %v is what was measured
 	optional bool            // not every GPU can answer it: no answer leaves nothing open
 }
 
 // askWord asks for a word, askCount for a count, against a limit of the profile.
-func askWord(quantity string, of func(*NvidiaGPU) Opt[string], l *profiles.Limit) gpuAsk {
-	return gpuAsk{quantity: quantity, judge: func(f Finding, g *NvidiaGPU) Finding { return f.word(of(g), l) }}
+func askWord(quantity, why string, of func(*NvidiaGPU) Opt[string], l *profiles.Limit) gpuAsk {
+	return gpuAsk{quantity: quantity, why: why, judge: func(f Finding, g *NvidiaGPU) Finding { return f.word(of(g), l) }}
 }
 
-func askCount(quantity string, of func(*NvidiaGPU) Opt[float64], l *profiles.Limit) gpuAsk {
-	return gpuAsk{quantity: quantity, judge: func(f Finding, g *NvidiaGPU) Finding { return f.number(of(g), profiles.Count, l) }}
+func askCount(quantity, why string, of func(*NvidiaGPU) Opt[float64], l *profiles.Limit) gpuAsk {
+	return gpuAsk{quantity: quantity, why: why, judge: func(f Finding, g *NvidiaGPU) Finding { return f.number(of(g), profiles.Count, l) }}
 }
 
 // askGPUs puts questions to every GPU. Damage that was seen once was there; a phase
@@ -84,7 +85,11 @@ func (a gpuAsk) put(check string, readings []Reading[NvidiaLog], part gpuPart) F
 		if err != nil {
 			return f.Missing(err)
 		}
-		return a.judge(f, g)
+		f = a.judge(f, g)
+		if f.Verdict == Fail && f.Why == "" {
+			f = f.Because(a.why, f.Measured)
+		}
+		return f
 	})
 }
 

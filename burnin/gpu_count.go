@@ -35,7 +35,8 @@ func judgeGPUCount(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding
 	if !usable {
 		return out // count says why
 	}
-	products := askGPUs(r, p, "gpu.count", askWord("product", func(g *NvidiaGPU) Opt[string] { return g.Product }, p.GPU.Product))
+	products := askGPUs(r, p, "gpu.count", askWord("product", "it is a %v",
+		func(g *NvidiaGPU) Opt[string] { return g.Product }, p.GPU.Product))
 	return append(out, slices.DeleteFunc(products, func(f Finding) bool { return f.Quantity == "all" })...)
 }
 

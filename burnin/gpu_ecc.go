@@ -18,13 +18,20 @@ func judgeGPUECC(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding {
 		return none
 	}
 	out := askGPUs(r, p, check,
-		askWord("mode", func(g *NvidiaGPU) Opt[string] { return g.ECCMode.Current }, p.GPU.ECCMode),
-		askWord("mode_pending", func(g *NvidiaGPU) Opt[string] { return g.ECCMode.Pending }, p.GPU.ECCMode),
-		askCount("sram_uncorrected_volatile", func(g *NvidiaGPU) Opt[float64] { return g.Volatile.SRAMUncorrected }, p.GPU.UncorrectedVolatile),
-		askCount("dram_uncorrected_volatile", func(g *NvidiaGPU) Opt[float64] { return g.Volatile.DRAMUncorrected }, p.GPU.UncorrectedVolatile),
-		askCount("sram_uncorrected_aggregate", func(g *NvidiaGPU) Opt[float64] { return g.Aggregate.SRAMUncorrected }, p.GPU.UncorrectedAggregate),
-		askCount("dram_uncorrected_aggregate", func(g *NvidiaGPU) Opt[float64] { return g.Aggregate.DRAMUncorrected }, p.GPU.UncorrectedAggregate),
-		askWord("sram_threshold_exceeded", func(g *NvidiaGPU) Opt[string] { return g.SRAMThreshold }, p.GPU.SRAMThresholdExceeded),
+		askWord("mode", "ECC is %v",
+			func(g *NvidiaGPU) Opt[string] { return g.ECCMode.Current }, p.GPU.ECCMode),
+		askWord("mode_pending", "ECC will be %v after the next reset",
+			func(g *NvidiaGPU) Opt[string] { return g.ECCMode.Pending }, p.GPU.ECCMode),
+		askCount("sram_uncorrected_volatile", "%v uncorrected SRAM errors since the driver was loaded",
+			func(g *NvidiaGPU) Opt[float64] { return g.Volatile.SRAMUncorrected }, p.GPU.UncorrectedVolatile),
+		askCount("dram_uncorrected_volatile", "%v uncorrected DRAM errors since the driver was loaded",
+			func(g *NvidiaGPU) Opt[float64] { return g.Volatile.DRAMUncorrected }, p.GPU.UncorrectedVolatile),
+		askCount("sram_uncorrected_aggregate", "%v uncorrected SRAM errors in its life",
+			func(g *NvidiaGPU) Opt[float64] { return g.Aggregate.SRAMUncorrected }, p.GPU.UncorrectedAggregate),
+		askCount("dram_uncorrected_aggregate", "%v uncorrected DRAM errors in its life",
+			func(g *NvidiaGPU) Opt[float64] { return g.Aggregate.DRAMUncorrected }, p.GPU.UncorrectedAggregate),
+		askWord("sram_threshold_exceeded", "its SRAM has passed the error threshold (%v): a ground for return",
+			func(g *NvidiaGPU) Opt[string] { return g.SRAMThreshold }, p.GPU.SRAMThresholdExceeded),
 		gpuAsk{quantity: "corrected_volatile", limit: p.GPU.CorrectedVolatile, growth: func(g *NvidiaGPU) Opt[float64] {
 			return optSum(g.Volatile.SRAMCorrected, g.Volatile.DRAMCorrected)
 		}},

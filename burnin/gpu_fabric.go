@@ -26,8 +26,10 @@ func judgeGPUFabric(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Findin
 		return []Finding{About(check, "all", fleetPart(p)).NotHere("the profile has no NVSwitch fabric")}
 	}
 	out := askGPUs(r, p, check,
-		askWord("state", func(g *NvidiaGPU) Opt[string] { return g.FabricState }, limits.State),
-		askWord("status", func(g *NvidiaGPU) Opt[string] { return g.FabricStatus }, limits.Status),
+		askWord("state", "the fabric is %v",
+			func(g *NvidiaGPU) Opt[string] { return g.FabricState }, limits.State),
+		askWord("status", "the GPU did not join the fabric: %v",
+			func(g *NvidiaGPU) Opt[string] { return g.FabricStatus }, limits.Status),
 		gpuAsk{quantity: "health", judge: fabricHealth},
 	)
 	for i := range out {

@@ -14,10 +14,10 @@ func judgeGPUMemory(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Findin
 		return none
 	}
 	return askGPUs(r, p, "gpu.memory",
-		gpuAsk{quantity: "memory", judge: func(f Finding, g *NvidiaGPU) Finding {
+		gpuAsk{quantity: "memory", why: "it shows %v MiB of memory", judge: func(f Finding, g *NvidiaGPU) Finding {
 			return f.number(g.Memory, profiles.MiB, p.GPU.Memory)
 		}},
-		gpuAsk{quantity: "bar1", judge: func(f Finding, g *NvidiaGPU) Finding {
+		gpuAsk{quantity: "bar1", why: "its window on the PCI bus is %v MiB", judge: func(f Finding, g *NvidiaGPU) Finding {
 			return f.number(g.BAR1, profiles.MiB, p.GPU.BAR1)
 		}},
 	)

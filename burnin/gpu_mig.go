@@ -19,7 +19,9 @@ func judgeGPUMIG(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding {
 		return []Finding{About("gpu.mig", "all", fleetPart(p)).NotHere("these GPUs have no multi-instance mode")}
 	}
 	return askGPUs(r, p, "gpu.mig",
-		askWord("mode", func(g *NvidiaGPU) Opt[string] { return g.MIG.Current }, p.GPU.MIG),
-		askWord("mode_pending", func(g *NvidiaGPU) Opt[string] { return g.MIG.Pending }, p.GPU.MIG),
+		askWord("mode", "multi-instance mode is %v",
+			func(g *NvidiaGPU) Opt[string] { return g.MIG.Current }, p.GPU.MIG),
+		askWord("mode_pending", "multi-instance mode will be %v after the next reset",
+			func(g *NvidiaGPU) Opt[string] { return g.MIG.Pending }, p.GPU.MIG),
 	)
 }

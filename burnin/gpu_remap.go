@@ -25,10 +25,14 @@ func judgeGPURemap(r *Readings, p *profiles.Profile, s *profiles.Spec) []Finding
 		return nil
 	}
 	asks := []gpuAsk{
-		askWord("failure", func(g *NvidiaGPU) Opt[string] { return g.RemapFailure }, p.GPU.RemapFailure),
-		askWord("pending", func(g *NvidiaGPU) Opt[string] { return g.RemapPending }, p.GPU.RemapPending),
-		askCount("uncorrectable_rows", func(g *NvidiaGPU) Opt[float64] { return g.RemapUncorrectable }, lifetime(p.GPU.RemappedUncorrectable)),
-		askCount("correctable_rows", func(g *NvidiaGPU) Opt[float64] { return g.RemapCorrectable }, lifetime(p.GPU.RemappedCorrectable)),
+		askWord("failure", "row remapping has failed (%v): its memory cannot be repaired any more",
+			func(g *NvidiaGPU) Opt[string] { return g.RemapFailure }, p.GPU.RemapFailure),
+		askWord("pending", "a row remap is pending (%v): reset, then retest",
+			func(g *NvidiaGPU) Opt[string] { return g.RemapPending }, p.GPU.RemapPending),
+		askCount("uncorrectable_rows", "%v rows were remapped after uncorrected errors: not as a new part",
+			func(g *NvidiaGPU) Opt[float64] { return g.RemapUncorrectable }, lifetime(p.GPU.RemappedUncorrectable)),
+		askCount("correctable_rows", "%v rows were remapped after corrected errors: not as a new part",
+			func(g *NvidiaGPU) Opt[float64] { return g.RemapCorrectable }, lifetime(p.GPU.RemappedCorrectable)),
 	}
 	return askGPUs(r, p, check, append(asks, otherRepairs(p)...)...)
 }
@@ -42,11 +46,16 @@ func otherRepairs(p *profiles.Profile) []gpuAsk {
 		doubleBit = p.GPU.UncorrectedAggregate // each such page is an uncorrected error of its life
 	}
 	asks := []gpuAsk{
-		askWord("channel_repair_pending", func(g *NvidiaGPU) Opt[string] { return g.ChannelRepair }, p.GPU.RemapPending),
-		askWord("tpc_repair_pending", func(g *NvidiaGPU) Opt[string] { return g.TPCRepair }, p.GPU.RemapPending),
-		askWord("unrepairable_memory", func(g *NvidiaGPU) Opt[string] { return g.Unrepairable }, p.GPU.RemapFailure),
-		askWord("retirement_pending", func(g *NvidiaGPU) Opt[string] { return g.RetirePending }, p.GPU.RemapPending),
-		askCount("double_bit_pages", func(g *NvidiaGPU) Opt[float64] { return g.RetiredDouble }, doubleBit),
+		askWord("channel_repair_pending", "a memory channel repair is pending (%v): reset, then retest",
+			func(g *NvidiaGPU) Opt[string] { return g.ChannelRepair }, p.GPU.RemapPending),
+		askWord("tpc_repair_pending", "a TPC repair is pending (%v): reset, then retest",
+			func(g *NvidiaGPU) Opt[string] { return g.TPCRepair }, p.GPU.RemapPending),
+		askWord("unrepairable_memory", "it has memory that cannot be repaired (%v)",
+			func(g *NvidiaGPU) Opt[string] { return g.Unrepairable }, p.GPU.RemapFailure),
+		askWord("retirement_pending", "a page retirement is pending (%v): reset, then retest",
+			func(g *NvidiaGPU) Opt[string] { return g.RetirePending }, p.GPU.RemapPending),
+		askCount("double_bit_pages", "%v pages were retired after double-bit errors",
+			func(g *NvidiaGPU) Opt[float64] { return g.RetiredDouble }, doubleBit),
 	}
 	for i := range asks {
 		asks[i].optional = true

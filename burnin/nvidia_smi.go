@@ -74,7 +74,7 @@ type NvidiaGPU struct {
 	PCIID   string // 10de:2330, "" when not shown
 
 	Product, Serial, UUID, Module      Opt[string]
-	VBIOS, Firmware, Board             Opt[string]
+	VBIOS, Firmware, Board             Opt[string] // Board: part number
 	RecoveryAction, ResetRequired      Opt[string]
 	DrainRecommended, PerformanceState Opt[string]
 
@@ -87,17 +87,15 @@ type NvidiaGPU struct {
 	RemapPending, RemapFailure           Opt[string]
 	ChannelRepair, TPCRepair             Opt[string] // pending
 	Unrepairable                         Opt[string]
-	RetiredSingle, RetiredDouble         Opt[float64] // pages
+	RetiredDouble                        Opt[float64] // pages
 	RetirePending                        Opt[string]
 
-	Memory, BAR1                     Opt[float64]
-	LinkGen, LinkWidth               Opt[float64] // as trained now
-	LinkGenMax, LinkGenDeviceMax     Opt[float64]
-	LinkGenHostMax, LinkWidthMax     Opt[float64]
-	Replays                          Opt[float64]
-	Transmit, Receive                Opt[float64]
-	Utilisation                      Opt[float64] // percent
-	Temperature, PowerDraw, PowerCap Opt[float64]
+	Memory, BAR1           Opt[float64]
+	LinkGen, LinkWidth     Opt[float64] // as trained now
+	Replays                Opt[float64]
+	Transmit, Receive      Opt[float64]
+	Utilisation            Opt[float64] // percent
+	Temperature, PowerDraw Opt[float64]
 
 	FabricState, FabricStatus Opt[string]
 	FabricHealth              []NvidiaWord // the lines of the fabric's health

@@ -109,9 +109,7 @@ func (g *NvidiaGPU) readMemoryHealth(r fieldReader) {
 	g.TPCRepair = r.word("ecc_errors/tpc_repair_pending")
 	g.Unrepairable = r.word("ecc_errors/unrepairable_memory")
 
-	const xmlSingle, xmlDouble = "retired_pages/multiple_single_bit_retirement/retired_count", "retired_pages/double_bit_retirement/retired_count"
-	g.RetiredSingle = r.count(xmlSingle, "retired_pages/single_bit_ecc")
-	g.RetiredDouble = r.count(xmlDouble, "retired_pages/double_bit_ecc")
+	g.RetiredDouble = r.count("retired_pages/double_bit_retirement/retired_count", "retired_pages/double_bit_ecc")
 	g.RetirePending = r.word("retired_pages/pending_retirement", "retired_pages/pending_blacklist", "retired_pages/pending_page_blacklist")
 }
 
@@ -164,11 +162,7 @@ func (g *NvidiaGPU) readState(r fieldReader) {
 	const link = "pci/pci_gpu_link_info/"
 	const text = "pci/gpu_link_info/"
 	g.LinkGen = r.count(link+"pcie_gen/current_link_gen", text+"pcie_generation/current")
-	g.LinkGenMax = r.count(link+"pcie_gen/max_link_gen", text+"pcie_generation/max")
-	g.LinkGenDeviceMax = r.count(link+"pcie_gen/max_device_link_gen", text+"pcie_generation/device_max")
-	g.LinkGenHostMax = r.count(link+"pcie_gen/max_host_link_gen", text+"pcie_generation/host_max")
 	g.LinkWidth = r.count(link+"link_widths/current_link_width", text+"link_width/current")
-	g.LinkWidthMax = r.count(link+"link_widths/max_link_width", text+"link_width/max")
 	g.Replays = r.count("pci/replay_counter", "pci/replays_since_reset")
 	g.Transmit = r.quantity(profiles.MBPerSecond, "pci/tx_util", "pci/tx_throughput")
 	g.Receive = r.quantity(profiles.MBPerSecond, "pci/rx_util", "pci/rx_throughput")
@@ -188,6 +182,4 @@ func (g *NvidiaGPU) readPower(r fieldReader) {
 	g.PowerDraw = r.quantity(profiles.Watt,
 		"gpu_power_readings/instant_power_draw", "gpu_power_readings/instantaneous_power_draw",
 		"gpu_power_readings/power_draw", "gpu_power_readings/average_power_draw", "power_readings/power_draw")
-	g.PowerCap = r.quantity(profiles.Watt,
-		"gpu_power_readings/current_power_limit", "power_readings/enforced_power_limit", "power_readings/power_limit")
 }

@@ -115,9 +115,14 @@ func (g *NVLinkGPU) read(line string) {
 		g.AllInactive = true
 	case strings.Contains(lower, "not have or support nvlink"):
 		g.None = true
-	default:
+	case len(g.Links) == 0 || isRefusal(lower):
 		g.Refused = strings.TrimSpace(line)
 	}
+}
+
+// isRefusal tells a line of the tool from what stands behind it in a capture.
+func isRefusal(lower string) bool {
+	return containsAny(lower, []string{"nvml", "unable to", "not supported", "failed"})
 }
 
 // Active counts the links that carry traffic. It is an error when the tool did not

@@ -59,7 +59,9 @@ func parseNVLinkErrors(e *Evidence) (NVLinkCounters, error) {
 func (g *NVLinkGPUCounters) read(line string) {
 	m := nvlinkCounter.FindStringSubmatch(line)
 	if m == nil {
-		g.Refused = strings.TrimSpace(line)
+		if len(g.Links) == 0 || isRefusal(strings.ToLower(line)) {
+			g.Refused = strings.TrimSpace(line)
+		}
 		return
 	}
 	link, err := strconv.Atoi(m[1])
