@@ -44,7 +44,7 @@ func (c *Client) registryOf(ctx context.Context, name string, attributes map[str
 	if !ok {
 		var err error
 		if reg, err = c.readRegistry(ctx, name); err != nil {
-			c.cfg.Log.WarnContext(ctx, "BIOS registry not readable, values are typed by those in force", "bmc", c.cfg.Addr, "registry", name, "err", err)
+			c.cfg.Log.InfoContext(ctx, "BIOS registry not readable, values are typed by those in force", "bmc", c.cfg.Addr, "registry", name, "err", err)
 			return registry{name: name}
 		}
 		c.registries.add(name, reg)

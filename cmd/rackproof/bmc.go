@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/rackproof/rackproof/provision"
+	"github.com/rackproof/rackproof/redfish"
+)
+
+// bmcOptions say which BMC and how to log in.
+type bmcOptions struct {
+	addr, system        string
+	user, password, tls string
+}
+
+const bmcLong = `Drive one BMC by hand, over Redfish.
+
+  power [on|off|force-off|restart]   show or change the power state
+  boot [TARGET]                      show or set the boot override
+  bios [get|plan|set]                show, plan or stage BIOS attributes
+  inventory                          what the BMC knows to be in the machine
+  firmware                           the versions that run
+  locate [on|off]                    show or switch the locator LED
+
+Credentials are references: env:NAME, file:PATH, command:LINE. A changed
+certificate is refused: it is pinned on first use.
+
+Examples:
+  rackproof bmc 10.0.12.7 inventory --json
+  rackproof bmc 10.0.12.7 boot pxe
+  rackproof bmc 10.0.12.7:8443 --tls insecure power
+
+`
+
+// bmcCommand is `rackproof bmc ADDR VERB`. The address stands before the verb, so
+// the rest of the line is a command line of its own.
+func bmcCommand(a *app) *cobra.Command {
+	o := bmcOptions{user: "env:BMC_USER", password: "env:BMC_PASSWORD", tls: string(redfish.Pin)}
+	cmd := &cobra.Command{
+		Use:   "bmc ADDR[:PORT] VERB",
+		Short: "Drive one BMC by hand",
+		Long:  bmcLong + exitHelp,
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.addr = args[0]
+			if err := checkBMCAddr(o.addr); err != nil {
+				return usageError(err, "rackproof bmc --help")
+			}
+			rest := a.bmcVerbs(&o)
+			rest.SetArgs(args[1:])
+			return rest.ExecuteContext(cmd.Context())
+		},
+	}
+	o.flags(cmd.Flags())
+	cmd.Flags().SetInterspersed(false)
+	return cmd
+}
+
+func (o *bmcOptions) flags(f *pflag.FlagSet) {
+	f.StringVar(&o.user, "user", o.user, "`reference` to the user name")
+	f.StringVar(&o.password, "password", o.password, "`reference` to the password")
+	f.StringVar(&o.tls, "tls", o.tls, "trust in the certificate: pin, ca:`FILE` or insecure")
+	f.StringVar(&o.system, "system", o.system, "`id` of the host, where the BMC has several")
+}
+
+// bmcVerbs is the command line behind the address; the flags of the whole stand
+// there as well.
+func (a *app) bmcVerbs(o *bmcOptions) *cobra.Command {
+	root := &cobra.Command{
+		Use: "bmc", Short: "Drive one BMC by hand", Long: bmcLong + exitHelp,
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "rackproof bmc ADDR"},
+		SilenceErrors: true, SilenceUsage: true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		RunE: func(*cobra.Command, []string) error {
+			return usageError(errors.New("what shall the BMC do? power, boot, bios, inventory, firmware or locate"), "rackproof bmc --help")
+		},
+		PersistentPreRun: func(*cobra.Command, []string) {
+			if a.verbose {
+				a.log = slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			}
+		},
+	}
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	f := root.PersistentFlags()
+	o.flags(f)
+	f.BoolVar(&a.json, "json", a.json, "results as JSON on stdout")
+	f.BoolVarP(&a.verbose, "verbose", "v", a.verbose, "log what is done to stderr")
+	f.StringVar(&a.stateDir, "state", a.stateDir, "state `folder`")
+	root.AddCommand(a.bmcPower(o), a.bmcBoot(o), a.bmcBIOS(o), a.bmcInventory(o), a.bmcFirmware(o), a.bmcLocate(o))
+	return root
+}
+
+// checkBMCAddr refuses what is no address before anything is contacted.
+func checkBMCAddr(addr string) error {
+	host := addr
+	if h, port, err := net.SplitHostPort(addr); err == nil {
+		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+			return fmt.Errorf("BMC address %q: %q is no port", addr, port)
+		}
+		host = h
+	}
+	host = strings.Trim(host, "[]")
+	name := strings.Trim(strings.ToLower(host), "abcdefghijklmnopqrstuvwxyz0123456789.-_") == ""
+	if host == "" || !name && net.ParseIP(host) == nil {
+		return fmt.Errorf("BMC address %q: neither an IP address nor a name", addr)
+	}
+	return nil
+}
+
+// withBMC logs in, does one thing and logs out again. acts says that it changes
+// the machine: then the BMC must not be in a run's hands.
+func (a *app) withBMC(ctx context.Context, o *bmcOptions, acts bool, do func(*redfish.Client) error) (err error) {
+	cfg, state, err := a.bmcConfig(ctx, o)
+	if err != nil {
+		return usageError(err, "rackproof bmc --help")
+	}
+	if acts {
+		lease, err := provision.TakeLease(filepath.Join(state, "locks"), "BMC "+strings.ToLower(o.addr), provision.Holder("rackproof bmc"))
+		if err != nil {
+			return &exitError{code: exitNotFinished, Code: "held", Machine: o.addr, Message: err.Error(), Next: "wait for it, or stop the run", err: err}
+		}
+		defer func() { _ = lease.Release() }()
+	}
+	c, err := redfish.Open(ctx, cfg)
+	if err != nil {
+		return bmcError(o.addr, err)
+	}
+	defer func() {
+		if closing := c.Close(); closing != nil {
+			a.log.Warn("log out", "bmc", o.addr, "err", closing)
+		}
+	}()
+	if c.Insecure() {
+		a.progress("certificate of %s not checked (%s…)", o.addr, c.Fingerprint()[:16])
+	}
+	return bmcError(o.addr, do(c))
+}
+
+func (a *app) bmcConfig(ctx context.Context, o *bmcOptions) (redfish.Config, string, error) {
+	cfg := redfish.Config{Addr: o.addr, System: o.system, Log: a.log}
+	state, err := a.state()
+	if err != nil {
+		return cfg, "", err
+	}
+	if cfg.User, err = provision.Ref(o.user).Resolve(ctx); err != nil {
+		return cfg, "", err
+	}
+	if cfg.Password, err = provision.Ref(o.password).Resolve(ctx); err != nil {
+		return cfg, "", err
+	}
+	cfg.TLS = redfish.TLS{Mode: redfish.TLSMode(o.tls), Pins: provision.OpenKnownBMCs(state)}
+	if file, ok := strings.CutPrefix(o.tls, "ca:"); ok {
+		cfg.TLS.Mode, cfg.TLS.CAFile = redfish.CA, file
+	} else if cfg.TLS.Mode != redfish.Pin && cfg.TLS.Mode != redfish.Insecure {
+		return cfg, "", fmt.Errorf("--tls %q: use pin, ca:FILE or insecure", o.tls)
+	}
+	return cfg, state, nil
+}
+
+// bmcError gives an error of redfish its exit code: an infrastructure that is not
+// there waits for people, a wrong wish is bad input.
+func bmcError(addr string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ours := errors.AsType[*exitError](err); ours {
+		return err
+	}
+	e := &exitError{code: exitFailed, Code: "failed", Machine: addr, Message: err.Error(), err: err}
+	for _, known := range []struct {
+		is   error
+		code int
+		name string
+	}{
+		{redfish.ErrBadValue, exitUsage, "bad_value"},
+		{redfish.ErrAmbiguousSystem, exitUsage, "ambiguous_system"},
+		{redfish.ErrUnsupported, exitFailed, "unsupported"},
+		{redfish.ErrAuth, exitNotFinished, "auth"},
+		{redfish.ErrPasswordChange, exitNotFinished, "password_change"},
+		{redfish.ErrPinMismatch, exitNotFinished, "pin_mismatch"},
+		{redfish.ErrSessionLimit, exitNotFinished, "session_limit"},
+		{redfish.ErrUnreachable, exitNotFinished, "unreachable"},
+		{context.Canceled, exitNotFinished, "stopped"},
+	} {
+		if errors.Is(err, known.is) {
+			e.code, e.Code = known.code, known.name
+			break
+		}
+	}
+	return e
+}

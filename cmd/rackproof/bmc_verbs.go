@@ -1,0 +1,252 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rackproof/rackproof/redfish"
+)
+
+func (a *app) bmcPower(o *bmcOptions) *cobra.Command {
+	return &cobra.Command{
+		Use:   "power [on|off|force-off|restart]",
+		Short: "Show or change the power state",
+		Long: "Show the power state of the host, or change it and read it back. off asks the\n" +
+			"operating system first; force-off and restart do not.\n\n" +
+			"Example:\n  rackproof bmc 10.0.12.7 power off\n\n" + exitHelp,
+		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
+		ValidArgs: []string{"on", "off", "force-off", "restart"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withBMC(cmd.Context(), o, len(args) > 0, func(c *redfish.Client) error {
+				if len(args) > 0 {
+					if err := c.SetPower(cmd.Context(), redfish.PowerAction(args[0])); err != nil {
+						return err
+					}
+				}
+				state, err := c.Power(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(map[string]any{"power": state})
+				}
+				a.printf("%s\n", state)
+				return nil
+			})
+		},
+	}
+}
+
+// bootTargets are the words of the command line for the common targets.
+var bootTargets = map[string]string{
+	"none": "None", "pxe": "Pxe", "http": "UefiHttp", "cd": "Cd", "disk": "Hdd", "usb": "Usb", "setup": "BiosSetup",
+}
+
+func (a *app) bmcBoot(o *bmcOptions) *cobra.Command {
+	var continuous bool
+	var mode, uri string
+	cmd := &cobra.Command{
+		Use:   "boot [none|pxe|http|cd|disk|usb|setup|TARGET]",
+		Short: "Show or set the boot override",
+		Long: "Show what the host boots next, or set it (once, unless --continuous) and read it back.\n" +
+			"none takes an override back.\n\nExample:\n  rackproof bmc 10.0.12.7 boot http --uri http://10.0.13.1/boot.efi\n\n" + exitHelp,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withBMC(cmd.Context(), o, len(args) > 0, func(c *redfish.Client) error {
+				if len(args) > 0 {
+					if err := c.SetBoot(cmd.Context(), wantedBoot(args[0], mode, uri, continuous)); err != nil {
+						return err
+					}
+				}
+				boot, err := c.Boot(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return a.printBoot(boot)
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&continuous, "continuous", false, "for every boot, not only the next")
+	f.StringVar(&mode, "mode", "", "UEFI or Legacy (default: as it is)")
+	f.StringVar(&uri, "uri", "", "`URL` to boot from, for http")
+	return cmd
+}
+
+func wantedBoot(target, mode, uri string, continuous bool) redfish.Boot {
+	want := redfish.Boot{Target: target, Enabled: "Once", Mode: mode, HTTPBootURI: uri}
+	if name, ok := bootTargets[strings.ToLower(target)]; ok {
+		want.Target = name
+	}
+	switch {
+	case want.Target == "None":
+		want.Enabled = "Disabled"
+	case continuous:
+		want.Enabled = "Continuous"
+	}
+	return want
+}
+
+func (a *app) printBoot(boot redfish.Boot) error {
+	switch {
+	case a.json:
+		return a.printJSON(boot)
+	case !boot.Supported:
+		a.printf("no boot override on this BMC\n")
+		return nil
+	}
+	a.printf("%s\n", boot)
+	if boot.HTTPBootURI != "" {
+		a.printf("from %s\n", boot.HTTPBootURI)
+	}
+	if len(boot.Allowed) > 0 {
+		a.printf("offered: %s\n", strings.Join(boot.Allowed, ", "))
+	}
+	return nil
+}
+
+func (a *app) bmcLocate(o *bmcOptions) *cobra.Command {
+	return &cobra.Command{
+		Use:       "locate [on|off]",
+		Short:     "Show or switch the locator LED",
+		Long:      "Show or switch the locator LED.\n\nExample:\n  rackproof bmc 10.0.12.7 locate on\n\n" + exitHelp,
+		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
+		ValidArgs: []string{"on", "off"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withBMC(cmd.Context(), o, len(args) > 0, func(c *redfish.Client) error {
+				if len(args) > 0 {
+					if err := c.SetLocator(cmd.Context(), args[0] == "on"); err != nil {
+						return err
+					}
+				}
+				on, err := c.Locator(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(map[string]bool{"locator": on})
+				}
+				a.printf("%s\n", map[bool]string{true: "on", false: "off"}[on])
+				return nil
+			})
+		},
+	}
+}
+
+func (a *app) bmcFirmware(o *bmcOptions) *cobra.Command {
+	return &cobra.Command{
+		Use:   "firmware",
+		Short: "List the firmware that runs",
+		Long:  "List the firmware that runs.\n\nExample:\n  rackproof bmc 10.0.12.7 firmware\n\n" + exitHelp,
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withBMC(cmd.Context(), o, false, func(c *redfish.Client) error {
+				list, err := c.Firmware(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(map[string]any{"firmware": list})
+				}
+				w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+				for _, f := range list {
+					_, _ = fmt.Fprintf(w, "%s\t%s\n", f.Name, f.Version)
+				}
+				return w.Flush()
+			})
+		},
+	}
+}
+
+func (a *app) bmcInventory(o *bmcOptions) *cobra.Command {
+	return &cobra.Command{
+		Use:   "inventory",
+		Short: "List what the BMC knows to be in the machine",
+		Long: "List what the BMC knows to be in the machine, by label. What could not be read is\n" +
+			"named at the end; then the exit code is 4.\n\nExample:\n  rackproof bmc 10.0.12.7 inventory --json\n\n" + exitHelp,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withBMC(cmd.Context(), o, false, func(c *redfish.Client) error {
+				inv, err := c.Inventory(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if err := a.printInventory(inv); err != nil {
+					return err
+				}
+				if len(inv.Partial) > 0 {
+					return exitWith(exitIncomplete)
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func (a *app) printInventory(inv redfish.Inventory) error {
+	if a.json {
+		return a.printJSON(inv)
+	}
+	id := inv.System
+	a.printf("%s\n", strings.TrimSpace(id.Manufacturer+" "+id.Model))
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	for _, m := range []struct{ name, value string }{
+		{"service tag", id.ServiceTag},
+		{"system serial", id.SystemSerial},
+		{"chassis serial", id.ChassisSerial},
+		{"board serial", id.BoardSerial},
+		{"UUID", id.UUID},
+		{"BMC", id.BMCMAC + " " + id.BMCFirmware},
+		{"BIOS", id.BIOSVersion},
+	} {
+		if strings.TrimSpace(m.value) != "" {
+			_, _ = fmt.Fprintf(w, "  %s\t%s\n", m.name, m.value)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	line := func(kind string, p redfish.Part, size string) {
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\tS/N %s\t%s\n", kind, p.Label, p.Model, size, p.Serial, p.Health)
+	}
+	for _, p := range inv.CPUs {
+		line("CPU", p.Part, count(p.Cores, "cores"))
+	}
+	for _, p := range inv.DIMMs {
+		line("DIMM", p.Part, count(p.SizeMiB, "MiB"))
+	}
+	for _, p := range inv.GPUs {
+		line("GPU", p.Part, count(p.MemoryMiB, "MiB"))
+	}
+	for _, p := range inv.NICs {
+		line("NIC", p.Part, strings.Join(p.MACs, " "))
+	}
+	for _, p := range inv.Drives {
+		line("drive", p.Part, count(p.Bytes, "B"))
+	}
+	for _, p := range inv.PSUs {
+		line("PSU", p.Part, count(p.Watts, "W"))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	a.printf("%d firmware entries (rackproof bmc ADDR firmware)\n", len(inv.Firmware))
+	for _, why := range inv.Partial {
+		a.printf("not read: %s\n", why)
+	}
+	return nil
+}
+
+func count(n *int64, unit string) string {
+	if n == nil {
+		return "not reported"
+	}
+	return fmt.Sprintf("%d %s", *n, unit)
+}
+
+// errNoWish is a bios verb without anything to set.
+var errNoWish = errors.New("name what to set: NAME=VALUE, or --intent smt=off")
