@@ -106,7 +106,8 @@ func (n *Node) Down() {
 
 // host is one booted operating system.
 type host struct {
-	base   system // as booted: the moment is filled in by at
+	base   system // as booted: snapshot fills in the moment
+	listen net.Listener
 	server *ssh.Server
 	wg     sync.WaitGroup
 
@@ -131,6 +132,7 @@ func (h *host) serve(l net.Listener, b Boot, log *slog.Logger) {
 		},
 	}
 	h.server.AddHostKey(b.HostKey)
+	h.listen = l
 	h.wg.Go(func() {
 		if err := h.server.Serve(l); !errors.Is(err, ssh.ErrServerClosed) {
 			log.Error("simulated node stopped serving", "err", err)
@@ -141,6 +143,7 @@ func (h *host) serve(l net.Listener, b Boot, log *slog.Logger) {
 
 func (h *host) close() {
 	_ = h.server.Close()
+	_ = h.listen.Close() // the server does not know it yet when it has hardly begun
 	h.wg.Wait()
 }
 

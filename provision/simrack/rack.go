@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-multierror"
@@ -32,7 +33,7 @@ type MachineSpec struct {
 	Name  string
 	Model string // of nodetest.Models; "" = the first
 	Fault string // of nodetest.FaultNames or redfishtest.FaultNames; "" = healthy
-	Rack  string // "" = R12
+	Rack  string // "" = by order, five machines a rack
 	U     int    // 0 = by order
 }
 
@@ -87,7 +88,7 @@ func Start(ctx context.Context, opts Options) (*Rack, error) {
 	r := &Rack{login: login, seed: opts.Seed, load: opts.Load, machines: map[string]*machine{}}
 	ports := portFinder{next: firstPort + int(opts.Seed%portSpan)}
 	for i, spec := range opts.Machines {
-		spec = spec.withDefaults(i)
+		spec = spec.Placed(i)
 		if r.machines[spec.Name] != nil {
 			return nil, fmt.Errorf("simulated rack: two machines are called %q", spec.Name)
 		}
@@ -179,21 +180,28 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-func (s MachineSpec) withDefaults(i int) MachineSpec {
+// Placed fills in what s leaves open, for the machine that is the i-th of a rack.
+func (s MachineSpec) Placed(i int) MachineSpec {
 	if s.Model == "" {
 		s.Model = nodetest.Models()[0]
 	}
 	if s.Rack == "" {
-		s.Rack = "R12"
+		s.Rack = fmt.Sprintf("R%d", 12+i/perRack)
 	}
 	if s.U == 0 {
-		s.U = 1 + i*3
+		s.U = 1 + i%perRack*units
 	}
 	if s.Name == "" {
-		s.Name = fmt.Sprintf("r12u%02d", s.U)
+		s.Name = fmt.Sprintf("%su%02d", strings.ToLower(s.Rack), s.U)
 	}
 	return s
 }
+
+// A machine of eight height units: five fill a rack.
+const (
+	units   = 8
+	perRack = 5
+)
 
 func newLogin() (Login, error) {
 	key, err := newKey()
