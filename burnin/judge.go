@@ -32,6 +32,9 @@ func Judge(rec *Record, p *profiles.Profile, s *profiles.Spec) Judgement {
 		j.add(r, c, p, s)
 	}
 	j.addUnknownChecks(s)
+	if open := soakOpen(rec, s); open != nil {
+		j.NotRun = append(j.NotRun, *open)
+	}
 	if rec.Machine.Guessed {
 		j.NotRun = append(j.NotRun, NotRun{
 			Check: "identity", Quantity: "profile", Scope: profiles.Required,

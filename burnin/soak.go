@@ -1,0 +1,40 @@
+package burnin
+
+import (
+	"fmt"
+
+	"github.com/rackproof/rackproof/profiles"
+)
+
+// soakOpen says what is missing of the hours under load that the spec asks for:
+// a machine that was loaded for minutes has not proven a day. It is nil when
+// nothing is missing.
+func soakOpen(rec *Record, s *profiles.Spec) *NotRun {
+	if s.Soak.Hours <= 0 || rec.Meta.Coverage == CoverPartial {
+		return nil
+	}
+	hours := loadedSeconds(rec) / 3600
+	if hours >= s.Soak.Hours {
+		return nil
+	}
+	return &NotRun{
+		Check: "soak", Quantity: "hours", Part: "machine", Scope: s.ScopeOf("soak", "hours"),
+		Why: fmt.Sprintf("under load for %.2f h of the %g h that spec %s asks for", hours, s.Soak.Hours, s.Name),
+	}
+}
+
+// loadedSeconds is how long the longest load ran that came to its own end.
+func loadedSeconds(rec *Record) float64 {
+	names := map[string]bool{}
+	for _, l := range Loads() {
+		names[l.Name] = true
+	}
+	longest := 0.0
+	for _, e := range rec.Evidence {
+		whole := e.Ended == EndedExit && e.Exit != nil && *e.Exit == 0
+		if e.Phase == PhaseLoad && names[e.Probe] && whole {
+			longest = max(longest, e.Seconds)
+		}
+	}
+	return longest
+}
