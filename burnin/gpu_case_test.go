@@ -72,8 +72,8 @@ func looseGPU(files map[string][]byte) *Record {
 	return rec
 }
 
-// newParts is a spec for new machines.
-var newParts = &profiles.Spec{Name: "new", Condition: profiles.New, Default: profiles.Required}
+// newGPUParts is a spec for new machines.
+var newGPUParts = &profiles.Spec{Name: "new", Condition: profiles.New, Default: profiles.Required}
 
 // gpuChecks are the checks of this part of the package.
 func gpuChecks() []Check {
@@ -96,7 +96,7 @@ func gpuAnswers(rec *Record, p *profiles.Profile, checks ...Check) map[string]Fi
 	r := NewReadings(rec)
 	out := map[string]Finding{}
 	for _, c := range checks {
-		for _, f := range c.Judge(r, p, newParts) {
+		for _, f := range c.Judge(r, p, newGPUParts) {
 			out[f.ID] = f
 		}
 	}
@@ -134,15 +134,15 @@ func gpuFolder(t testing.TB, name string) *Record {
 	return rec
 }
 
-// edit changes one piece of evidence of a case; an old text that is not there fails
+// gpuEdit changes one piece of evidence of a case; an old text that is not there fails
 // the test, so that a case cannot lose its fault unseen.
-type edit struct {
+type gpuEdit struct {
 	ref      string // "after/nvidia-smi"
 	old, new string
 	nth      int // which occurrence, from 0
 }
 
-func (e edit) apply(t testing.TB, rec *Record) {
+func (e gpuEdit) apply(t testing.TB, rec *Record) {
 	t.Helper()
 	ev := gpuEvidence(t, rec, e.ref)
 	if len(ev.Samples) > 0 {
@@ -153,7 +153,7 @@ func (e edit) apply(t testing.TB, rec *Record) {
 	ev.Out = []byte(e.in(t, string(ev.Out)))
 }
 
-func (e edit) in(t testing.TB, text string) string {
+func (e gpuEdit) in(t testing.TB, text string) string {
 	t.Helper()
 	at := 0
 	for i := 0; ; i++ {
@@ -180,8 +180,8 @@ func gpuEvidence(t testing.TB, rec *Record, ref string) *Evidence {
 	return nil
 }
 
-// notGood returns the answers that are neither pass nor not applicable.
-func notGood(found map[string]Finding) map[string]string {
+// notGoodAnswers returns the answers that are neither pass nor not applicable.
+func notGoodAnswers(found map[string]Finding) map[string]string {
 	out := map[string]string{}
 	for id, f := range found {
 		if a := gpuAnswer(f); a != "pass" && a != "not_applicable" {

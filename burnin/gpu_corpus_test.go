@@ -104,22 +104,22 @@ func TestGPUCaptures(t *testing.T) {
 			name: "A100 with MIG, three of four GPUs not in the log", profile: "hgx-a100-8",
 			files:  map[string]string{"nvidia-smi": "xml/telegraf-a100-sxm4-v12.xml"},
 			checks: []Check{gpuMIG},
-			others: merge(map[string]string{"gpu.mig/mode/GPU SXM4": "fail", "gpu.mig/mode_pending/GPU SXM4": "fail"}, expected("gpu.mig", 2, 8)),
+			others: withAnswers(map[string]string{"gpu.mig/mode/GPU SXM4": "fail", "gpu.mig/mode_pending/GPU SXM4": "fail"}, notShown("gpu.mig", 2, 8)),
 		},
 		{
 			name: "A100, links of one GPU up", profile: "hgx-a100-8",
 			files:  map[string]string{"nvlink": "azure-good_nvlink_status.txt"},
 			checks: []Check{gpuNVLink},
 			passes: []string{"gpu.nvlink/links/GPU (nvidia-smi 7)", "gpu.nvlink/rate/GPU (nvidia-smi 7)"},
-			others: expected("gpu.nvlink", 2, 8),
+			others: notShown("gpu.nvlink", 2, 8),
 		},
 		{
 			name: "A100, links of one GPU down", profile: "hgx-a100-8",
 			files:  map[string]string{"nvlink": "azure-bad_nvlink_status.txt"},
 			checks: []Check{gpuNVLink},
-			others: merge(map[string]string{
+			others: withAnswers(map[string]string{
 				"gpu.nvlink/links/GPU (nvidia-smi 6)": "fail", "gpu.nvlink/rate/GPU (nvidia-smi 6)": "not_run",
-			}, expected("gpu.nvlink", 2, 8)),
+			}, notShown("gpu.nvlink", 2, 8)),
 		},
 		{
 			name: "A100, all links", profile: "hgx-a100-8",
@@ -132,7 +132,7 @@ func TestGPUCaptures(t *testing.T) {
 			files:  map[string]string{"nvidia-smi": "azhpc-images-506-fabric-insufficient.txt"},
 			checks: []Check{gpuFabric},
 			passes: []string{"gpu.fabric/state/GPU (nvidia-smi 0)"},
-			others: merge(map[string]string{"gpu.fabric/status/GPU (nvidia-smi 0)": "fail"}, expected("gpu.fabric", 2, 8)),
+			others: withAnswers(map[string]string{"gpu.fabric/status/GPU (nvidia-smi 0)": "fail"}, notShown("gpu.fabric", 2, 8)),
 		},
 		{
 			name: "driver and library differ", profile: "hgx-h100-8",
@@ -153,14 +153,14 @@ func TestGPUCaptures(t *testing.T) {
 			files:  map[string]string{"gpu-topology": "topo/nvsentinel-h100x4-nic-legend.txt"},
 			checks: []Check{gpuTopology},
 			passes: []string{"gpu.topology/path/GPU (nvidia-smi 3)"},
-			others: expected("gpu.topology", 5, 8),
+			others: notShown("gpu.topology", 5, 8),
 		},
 		{
 			name: "matrix with a coloured head, two of eight GPUs", profile: "hgx-h100-8",
 			files:  map[string]string{"gpu-topology": "topo/nvsentinel-ansi-header.txt"},
 			checks: []Check{gpuTopology},
 			passes: []string{"gpu.topology/path/GPU (nvidia-smi 1)"},
-			others: expected("gpu.topology", 3, 8),
+			others: notShown("gpu.topology", 3, 8),
 		},
 	}
 	for _, row := range rows {
@@ -175,7 +175,7 @@ func TestGPUCaptures(t *testing.T) {
 				checks = gpuChecks()
 			}
 			found := gpuAnswers(looseGPU(files), gpuProfile(t, row.profile), checks...)
-			if got := notGood(found); !maps.Equal(got, row.others) {
+			if got := notGoodAnswers(found); !maps.Equal(got, row.others) {
 				t.Errorf("got %v\nwant %v", got, row.others)
 			}
 			for _, id := range row.passes {
@@ -187,8 +187,8 @@ func TestGPUCaptures(t *testing.T) {
 	}
 }
 
-// expected are the answers of a check about the GPUs that nothing shows.
-func expected(check string, from, to int) map[string]string {
+// notShown are the answers of a check about the GPUs that nothing shows.
+func notShown(check string, from, to int) map[string]string {
 	out := map[string]string{}
 	for n := from; n <= to; n++ {
 		out[check+"/all/GPU "+string(rune('0'+n))+" of "+string(rune('0'+to))] = "not_run"
@@ -196,7 +196,7 @@ func expected(check string, from, to int) map[string]string {
 	return out
 }
 
-func merge(a, b map[string]string) map[string]string {
+func withAnswers(a, b map[string]string) map[string]string {
 	maps.Copy(a, b)
 	return a
 }

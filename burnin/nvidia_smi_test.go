@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// textLog is -q of two GPUs as the text form prints it, newest spelling.
-const textLog = `
+// nvidiaTextLog is -q of two GPUs as the text form prints it, newest spelling.
+const nvidiaTextLog = `
 ==============NVSMI LOG==============
 
 Timestamp                                              : Mon Nov 30 10:00:00 2026
@@ -86,7 +86,7 @@ GPU 00000000:A8:00.0
 
 func TestParseNvidiaText(t *testing.T) {
 	t.Parallel()
-	log, err := parseNvidiaSMI(&Evidence{Out: []byte(textLog)})
+	log, err := parseNvidiaSMI(&Evidence{Out: []byte(nvidiaTextLog)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,8 +127,8 @@ func TestParseNvidiaText(t *testing.T) {
 	}
 }
 
-// xmlLog wraps the inside of one GPU.
-func xmlLog(inside string) string {
+// nvidiaXMLLog wraps the inside of one GPU.
+func nvidiaXMLLog(inside string) string {
 	return "<nvidia_smi_log><driver_version>515.105.01</driver_version><attached_gpus>1</attached_gpus>" +
 		`<gpu id="00000000:1B:00.0">` + inside + "</gpu></nvidia_smi_log>"
 }
@@ -170,7 +170,7 @@ func TestParseNvidiaXMLDrift(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			log, err := parseNvidiaSMI(&Evidence{Out: []byte(xmlLog(row.inside))})
+			log, err := parseNvidiaSMI(&Evidence{Out: []byte(nvidiaXMLLog(row.inside))})
 			if err != nil || len(log.GPUs) != 1 {
 				t.Fatalf("%d GPUs: %v", len(log.GPUs), err)
 			}
@@ -299,7 +299,7 @@ func FuzzParseNvidiaSMI(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(whole)
-	f.Add([]byte(textLog))
+	f.Add([]byte(nvidiaTextLog))
 	f.Add([]byte("index, pci.bus_id\n0, 00000000:1B:00.0\n"))
 	f.Add([]byte("Failed to initialize NVML: Driver/library version mismatch\n"))
 	f.Fuzz(func(t *testing.T, out []byte) {

@@ -59,7 +59,7 @@ func TestNVLinkByProfile(t *testing.T) {
 	}
 	for _, row := range rows {
 		found := gpuAnswers(looseGPU(map[string][]byte{"nvlink": []byte(row.out)}), gpuProfile(t, row.profile), gpuNVLink)
-		if got := notGood(found); !maps.Equal(got, row.want) {
+		if got := notGoodAnswers(found); !maps.Equal(got, row.want) {
 			t.Errorf("%s: got %v, want %v", row.name, got, row.want)
 		}
 	}
@@ -100,7 +100,7 @@ func TestNVLinkErrorsOneReading(t *testing.T) {
 		"\t Link 0: Replay Errors: 0\n\t Link 0: Recovery Errors: 0\n\t Link 0: CRC Errors: 7\n"
 	found := gpuAnswers(looseGPU(map[string][]byte{"nvlink-errors": []byte(out)}), gpuProfile(t, "one-h100"), gpuNVLinkErrors)
 	want := map[string]string{"gpu.nvlink_errors/crc_errors/GPU (nvidia-smi 0)": "not_run"}
-	if got := notGood(found); !maps.Equal(got, want) {
+	if got := notGoodAnswers(found); !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

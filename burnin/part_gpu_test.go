@@ -73,9 +73,9 @@ func TestGPUNames(t *testing.T) {
 			t.Parallel()
 			rec := gpuFolder(t, "gpu-two-h100")
 			r := NewReadings(rec)
-			plant(r, BMCInventory.Spec.Name, PhaseBMC, row.bmc != nil, func() any { return *row.bmc })
-			plant(r, Dmidecode.Spec.Name, PhaseBefore, row.dmi != nil, func() any { return *row.dmi })
-			plant(r, PCISysfs.Spec.Name, PhaseBefore, row.tree != nil, func() any { return row.tree })
+			plantReading(r, BMCInventory.Spec.Name, PhaseBMC, row.bmc != nil, func() any { return *row.bmc })
+			plantReading(r, Dmidecode.Spec.Name, PhaseBefore, row.dmi != nil, func() any { return *row.dmi })
+			plantReading(r, PCISysfs.Spec.Name, PhaseBefore, row.tree != nil, func() any { return row.tree })
 			var got []string
 			for _, part := range gpuParts(r, gpuProfile(t, row.profile)) {
 				got = append(got, part.Name)
@@ -87,8 +87,8 @@ func TestGPUNames(t *testing.T) {
 	}
 }
 
-// plant gives readings the value that a probe would have parsed.
-func plant(r *Readings, probe string, phase Phase, want bool, value func() any) {
+// plantReading gives readings the value that a probe would have parsed.
+func plantReading(r *Readings, probe string, phase Phase, want bool, value func() any) {
 	if !want {
 		return
 	}
@@ -103,8 +103,8 @@ func TestGPUCountNamesTheMissing(t *testing.T) {
 	rec := gpuFolder(t, "gpu-two-h100")
 	r := NewReadings(rec)
 	tree := BMCTree{GPUs: []BMCPart{{Label: "SXM1", Serial: "1650100000012"}, {Label: "SXM3", Serial: "1650100000011"}, {Label: "SXM7", Serial: "1650100000077"}}}
-	plant(r, BMCInventory.Spec.Name, PhaseBMC, true, func() any { return tree })
-	for _, f := range judgeGPUCount(r, gpuProfile(t, "hgx-h100-8"), newParts) {
+	plantReading(r, BMCInventory.Spec.Name, PhaseBMC, true, func() any { return tree })
+	for _, f := range judgeGPUCount(r, gpuProfile(t, "hgx-h100-8"), newGPUParts) {
 		if f.Quantity == "present" && f.Part == "GPU SXM7" {
 			if f.Verdict != Fail || f.Serial != "1650100000077" {
 				t.Errorf("GPU SXM7 is %s: %+v", gpuAnswer(f), f)

@@ -37,7 +37,7 @@ func TestTopologyBlamesTheLoneGPU(t *testing.T) {
 	const out = "\tGPU0\tGPU1\tGPU2\tCPU Affinity\nGPU0\t X \tNV18\tSYS\t0\nGPU1\tNV18\t X \tSYS\t0\nGPU2\tSYS\tSYS\t X \t0\n"
 	r := NewReadings(looseGPU(map[string][]byte{"gpu-topology": []byte(out)}))
 	peers := map[string]int{}
-	for _, f := range judgeGPUTopology(r, gpuProfile(t, "hgx-h100-8"), newParts) {
+	for _, f := range judgeGPUTopology(r, gpuProfile(t, "hgx-h100-8"), newGPUParts) {
 		if f.Verdict == Fail {
 			if f.Part != "GPU (nvidia-smi 2)" || f.Class != ClassNVLink {
 				t.Errorf("%s is blamed", f.Part)
