@@ -165,4 +165,3 @@ func run(t *testing.T, sh burnin.Shell, c burnin.Command) burnin.Output {
 	}
 	return out
 }
-
