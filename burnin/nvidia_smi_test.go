@@ -294,14 +294,11 @@ func TestNvidiaLogCutAnywhere(t *testing.T) {
 }
 
 func FuzzParseNvidiaSMI(f *testing.F) {
-	whole, err := os.ReadFile(filepath.Join("testdata", "gpu-two-h100", "before", "nvidia-smi.out"))
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(whole)
-	f.Add([]byte(nvidiaTextLog))
-	f.Add([]byte("index, pci.bus_id\n0, 00000000:1B:00.0\n"))
+	f.Add([]byte(nvidiaXMLLog("<serial>1</serial><remapped_rows>N/A</remapped_rows><ecc_errors><volatile><dram_uncorrectable>0</dram_uncorrectable></volatile></ecc_errors>")))
+	f.Add([]byte("GPU 00000000:1B:00.0\n    Remapped Rows\n        Pending                  : No\n    Fabric    : N/A\n"))
+	f.Add([]byte("index, pci.bus_id, utilization.gpu [%]\n0, 00000000:1B:00.0, 3 %\n"))
 	f.Add([]byte("Failed to initialize NVML: Driver/library version mismatch\n"))
+	f.Add([]byte("WARNING: infoROM is corrupted at gpu 0000:67:00.0\n<nvidia_smi_log><gpu id='0:1:2'>"))
 	f.Fuzz(func(t *testing.T, out []byte) {
 		log, err := parseNvidiaSMI(&Evidence{Out: out})
 		if err == nil && log.Failure == nil && log.Form == "" {
