@@ -179,18 +179,33 @@ func (b *Bench) env(t Task, rec Recorder, s *site) (*Env, error) {
 		Store: store, Facts: t.Facts.Clone(), Boot: s.netboot, Burner: b.Burner,
 		Steps: t.Steps, Repairs: t.Repairs, Version: b.Version,
 		rec: rec, intents: map[string]Intent{}, startBoot: func(ctx context.Context) error { return s.startNetboot(ctx, t.Batch) },
-		open: openers{bmc: b.openBMC, node: b.openNode},
+		open: b.openers(),
 	}
 	for k, v := range t.Intents {
 		e.intents[k] = v
 	}
-	if b.OpenBMC != nil {
-		e.open.bmc = b.OpenBMC
-	}
-	if b.OpenNode != nil {
-		e.open.node = b.OpenNode
-	}
 	return e, nil
+}
+
+func (b *Bench) openers() openers {
+	o := openers{bmc: b.OpenBMC, node: b.OpenNode}
+	if o.bmc == nil {
+		o.bmc = b.openBMC
+	}
+	if o.node == nil {
+		o.node = b.openNode
+	}
+	return o
+}
+
+// StopLoads takes down what a run left on a host that nobody carries on.
+func (b *Bench) StopLoads(ctx context.Context, run RunID, m *MachineRun) error {
+	node, err := b.openers().node(ctx, m.Machine, m.Facts)
+	if err != nil {
+		return b.Secrets.clean(fmt.Errorf("%s: %w; its dead-man timer ends the load by itself", m.Machine.Name, err))
+	}
+	_, err = burnin.ReleaseNode(ctx, node, "", string(run))
+	return errors.Join(err, node.Close())
 }
 
 // news are the facts that a step added or changed.

@@ -27,6 +27,11 @@ func (e *Env) begin() error {
 	if err != nil {
 		return err
 	}
+	return e.keepMachine()
+}
+
+// keepMachine writes machine.json.
+func (e *Env) keepMachine() error {
 	rec, err := e.record()
 	if err != nil {
 		return err

@@ -46,18 +46,20 @@ func (b *Bench) site(t Task) (*site, error) {
 		brake: NewBrake(models(t.Batch)),
 		known: map[string]resolved{},
 	}
-	images := t.Batch.Netboot.Images
-	if images == "" {
-		images = filepath.Join(b.State, "images")
-	}
-	s.netboot = &netboot.Server{
-		Addr: listenAddr(t.Batch), Images: images, State: filepath.Join(dir, "netboot.json"), Log: s.log,
-	}
+	s.netboot = b.newNetboot(t, filepath.Join(dir, "netboot.json"), s.log)
 	if b.runs == nil {
 		b.runs = map[RunID]*site{}
 	}
 	b.runs[t.Run] = s
 	return s, nil
+}
+
+func (b *Bench) newNetboot(t Task, state string, log *slog.Logger) *netboot.Server {
+	images := t.Batch.Netboot.Images
+	if images == "" {
+		images = filepath.Join(b.State, "images")
+	}
+	return &netboot.Server{Addr: listenAddr(t.Batch), Images: images, State: state, Log: log}
 }
 
 // models counts the machines of each profile.

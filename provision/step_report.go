@@ -67,7 +67,7 @@ func (r report) Do(_ context.Context, e *Env) (Facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.BootID = or(m.BootID, rec.Machine.BootID)
+	m.BootID = or(rec.Machine.BootID, m.BootID)
 	if err := e.Store.SetMachine(m); err != nil {
 		return nil, err
 	}

@@ -102,7 +102,7 @@ func (s waitSSH) look(ctx context.Context, e *Env) (bool, error) {
 		e.Facts[FactProof] = "the host's own BMC has MAC " + mac + ", that of this BMC"
 	}
 	e.Facts[FactBootID] = host.bootID
-	return true, nil
+	return true, e.keepMachine() // the burn-in compares the boot it finds with this one
 }
 
 // crossed compares the host's identity with the BMC's. Only like is compared with

@@ -9,7 +9,18 @@ import (
 // verbs is the explicit list of what rackproof can do, in the order of --help.
 func verbs(a *app) []*cobra.Command {
 	return []*cobra.Command{
+		demoCommand(a),
+		planCommand(a),
+		runCommand(a),
+		statusCommand(a),
+		resumeCommand(a),
+		cancelCommand(a),
+		stopCommand(a),
+		handsCommand(a),
+		doneCommand(a),
+		retestCommand(a),
 		profileCommand(a),
+		simCommand(a),
 		versionCommand(a),
 	}
 }

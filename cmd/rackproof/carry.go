@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rackproof/rackproof/burnin"
+	"github.com/rackproof/rackproof/burnin/report"
+	"github.com/rackproof/rackproof/provision"
+	"github.com/rackproof/rackproof/provision/journal"
+)
+
+// carry is what a verb needs to carry a run on in this process.
+type carry struct {
+	app     *app
+	state   string
+	secrets *provision.Secrets
+	live    bool // redraw a table instead of printing lines
+}
+
+func (a *app) newCarry() (*carry, error) {
+	state, err := a.state()
+	if err != nil {
+		return nil, err
+	}
+	return &carry{app: a, state: state, secrets: &provision.Secrets{}, live: !a.json && !a.verbose && isTerminal(a.stdout)}, nil
+}
+
+// selectorFlags adds the flags that choose machines to a verb.
+func selectorFlags(cmd *cobra.Command, sel *provision.Selector) {
+	f := cmd.Flags()
+	f.StringSliceVar(&sel.Machines, "machines", nil, "only these machines (`a,b`)")
+	f.StringSliceVar(&sel.Racks, "rack", nil, "only this `rack`")
+	f.StringVar(&sel.Only, "only", "", "only machines that are `failed|stuck|hands|incomplete`")
+	f.StringSliceVar(&sel.Exclude, "exclude", nil, "without these machines (`a,b`)")
+}
+
+// look opens the journal to read it and to ask of runs, without a worker.
+func (c *carry) look(ctx context.Context) (*journal.Engine, error) {
+	return journal.Open(ctx, c.state, journal.Options{})
+}
+
+// logger writes to stderr, without secrets; beside a live table only run.log
+// is written, which the bench sees to.
+func (c *carry) logger() *slog.Logger {
+	h := c.app.log.Handler()
+	if c.live {
+		h = slog.DiscardHandler
+	}
+	return slog.New(c.secrets.Handler(h))
+}
+
+func (c *carry) bench() *provision.Bench {
+	log := c.logger()
+	return &provision.Bench{
+		State: c.state, Workflows: provision.Workflows(), Secrets: c.secrets,
+		Burner: provision.NodeBurner{Log: log}, Log: log, Version: versionString(),
+	}
+}
+
+// run carries one run until nothing of it can go on without people, or ctx ends,
+// and prints how it stands then. The error is the exit status.
+func (c *carry) run(ctx context.Context, id provision.RunID, sel provision.Selector) error {
+	run, err := c.serve(ctx, id, sel)
+	if err != nil {
+		return err
+	}
+	return c.finish(run, sel, ctx.Err() != nil)
+}
+
+// serve carries the run and shows it meanwhile.
+func (c *carry) serve(ctx context.Context, id provision.RunID, sel provision.Selector) (*provision.Run, error) {
+	bench := c.bench()
+	engine, err := journal.Open(ctx, c.state, journal.Options{
+		Worker: bench, Runs: []provision.RunID{id}, Select: sel, Log: c.logger(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = errors.Join(bench.Close(), engine.Close()) }()
+	work, stop := context.WithCancel(ctx)
+	defer stop()
+	served := make(chan error, 1)
+	go func() { served <- engine.Serve(work) }()
+
+	var run provision.Run
+	watch, end := context.WithCancelCause(work)
+	defer end(nil)
+	go func() { // Serve ends by itself only when it cannot go on
+		err := <-served
+		end(err)
+		served <- err
+	}()
+	show := c.display(sel)
+	for ev, err := range engine.Watch(watch, id, 0) {
+		if err == nil {
+			err = run.Apply(ev)
+		}
+		if err != nil {
+			show.close()
+			return nil, err
+		}
+		show.event(&run, ev)
+		if settled(&run, sel) && upToDate(ctx, engine, &run) {
+			break
+		}
+	}
+	show.close()
+	stop()
+	if err := <-served; err != nil {
+		return nil, owned(id, err)
+	}
+	if run.Batch == nil {
+		return nil, fmt.Errorf("run %s could not be read", id)
+	}
+	return &run, nil
+}
+
+// settled is Run.Settled for the machines chosen.
+func settled(r *provision.Run, sel provision.Selector) bool {
+	if r.Batch == nil {
+		return false
+	}
+	return r.Cancelled || !slices.ContainsFunc(r.Machines, func(m provision.MachineRun) bool { return m.Runnable() && sel.Match(&m) })
+}
+
+// upToDate reports whether r holds all there is: a run that is read from its
+// start passes through states of long ago.
+func upToDate(ctx context.Context, e *journal.Engine, r *provision.Run) bool {
+	now, err := e.Run(ctx, r.ID)
+	return err != nil || now.Seq == r.Seq
+}
+
+// owned words the error of a run that another process carries.
+func owned(id provision.RunID, err error) error {
+	var held *provision.HeldError
+	if !errors.As(err, &held) {
+		return err
+	}
+	return &exitError{
+		code: exitFailed, Code: "owned", err: err,
+		Message: held.Error(), Next: fmt.Sprintf("look on with `rackproof status %s`, or end it there", id),
+	}
+}
+
+// finish prints the final table and the last line, or the JSON of the batch.
+func (c *carry) finish(run *provision.Run, sel provision.Selector, interrupted bool) error {
+	a := c.app
+	code := run.ExitCode(sel)
+	if a.json {
+		if err := a.printJSON(batchJSON(c.state, run, sel)); err != nil {
+			return err
+		}
+		return exitWith(code)
+	}
+	a.printf("%s", finalTable(c.state, run, sel))
+	if interrupted {
+		a.progress("interrupted; loads end by themselves soon. Carry on: rackproof resume %s", run.ID)
+	}
+	a.printf("%s\n", run.Summary(sel))
+	return exitWith(code)
+}
+
+// judgement reads what a machine's latest attempt was judged, or nil.
+func judgement(state string, id provision.RunID, m *provision.MachineRun) *burnin.Judgement {
+	if !m.Over() {
+		return nil
+	}
+	j, err := provision.ReadReport(provision.AttemptDir(state, id, m.Machine.Name, m.Attempt))
+	if err != nil {
+		return nil
+	}
+	return j
+}
+
+// batchJSON is what `run --json` prints. A machine that has no report stands in it
+// as incomplete, with its state as the line.
+func batchJSON(state string, run *provision.Run, sel provision.Selector) report.BatchJSON {
+	js := []burnin.Judgement{}
+	for _, m := range run.Sorted(sel) {
+		if j := judgement(state, run.ID, m); j != nil {
+			js = append(js, *j)
+			continue
+		}
+		result := m.Result
+		if result == "" {
+			result = burnin.Incomplete
+		}
+		js = append(js, burnin.Judgement{
+			Schema: burnin.ReportSchema, Result: result, Line: strings.TrimSpace(string(m.State) + " " + m.Machine.Name + " " + m.Line()),
+			Machine:  burnin.MachineLine{Name: m.Machine.Name, Rack: m.Machine.Rack, U: m.Machine.U, Attempt: m.Attempt},
+			Profile:  burnin.Named{Name: m.Machine.Profile, SHA256: m.Machine.ProfileSHA256},
+			Spec:     burnin.Named{Name: m.Machine.Spec, SHA256: m.Machine.SpecSHA256},
+			Findings: []burnin.Finding{}, NotRun: []burnin.NotRun{}, NotTested: []string{}, Evidence: []burnin.EvidenceID{},
+		})
+	}
+	return report.NewBatchJSON(run.Batch.Name, js)
+}
+
+// findRun returns the run that a person means: the one named, else the newest, or
+// the newest that has the machine.
+func findRun(ctx context.Context, e *journal.Engine, name, machine string) (*provision.Run, error) {
+	ids, err := e.Runs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(ids)
+	for _, id := range ids {
+		if name != "" && string(id) != name {
+			continue
+		}
+		run, err := e.Run(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if machine == "" || run.Find(machine) != nil {
+			return &run, nil
+		}
+	}
+	return nil, usageError(noRun(name, machine), "`rackproof status` lists runs and machines")
+}
+
+func noRun(name, machine string) error {
+	switch {
+	case machine != "" && name != "":
+		return fmt.Errorf("no machine %q in run %s", machine, name)
+	case machine != "":
+		return fmt.Errorf("no run in this state folder has a machine %q", machine)
+	case name != "":
+		return fmt.Errorf("there is no run %q in this state folder", name)
+	default:
+		return errors.New("there is no run in this state folder yet")
+	}
+}
+
+// ownerAlive reports who carries a run now, "" for nobody.
+func ownerAlive(state string, id provision.RunID) string {
+	lease, err := provision.LeaseRun(state, id)
+	var held *provision.HeldError
+	if errors.As(err, &held) {
+		return held.Holder
+	}
+	if err == nil {
+		_ = lease.Release()
+	}
+	return ""
+}
+
+// tellRun writes an event of a person into a run.
+func tellRun(ctx context.Context, e *journal.Engine, run provision.RunID, machine string, kind provision.Kind, data any) error {
+	ev, err := provision.NewEvent(run, machine, kind, data)
+	if err != nil {
+		return err
+	}
+	return e.Tell(ctx, ev)
+}
+
+// clock is a time of day as the live lines show it.
+func clock(t time.Time) string { return t.Local().Format("15:04:05") }

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/rackproof/rackproof/provision"
+)
+
+func resumeCommand(a *app) *cobra.Command {
+	var sel provision.Selector
+	cmd := &cobra.Command{
+		Use:   "resume RUN",
+		Short: "Carry a run on: after a crash, a cancel or a stop, or what was STUCK",
+		Long: `Carry a run on: after a crash, a cancel or a stop, or to ask again what was STUCK.
+Each step asks its machine first, so nothing happens twice.
+
+Example:
+  rackproof resume po4711-r12
+
+` + exitHelp,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.newCarry()
+			if err != nil {
+				return err
+			}
+			ctx := cmd.Context()
+			engine, err := c.look(ctx)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = engine.Close() }()
+			run, err := findRun(ctx, engine, args[0], "")
+			if err != nil {
+				return err
+			}
+			if err := sel.Check(run.Batch); err != nil {
+				return usageError(err, "")
+			}
+			if run.Finished() {
+				a.progress("%s is finished; a machine anew: rackproof retest MACHINE", run.ID)
+				return c.finish(run, sel, false)
+			}
+			if err := tellRun(ctx, engine, run.ID, "", provision.Resumed, nil); err != nil {
+				return err
+			}
+			if who := ownerAlive(c.state, run.ID); who != "" {
+				a.progress("%s picks it up", who)
+				return nil
+			}
+			sel.Only = "" // chosen by its state before; that state has just ended
+			return c.run(ctx, run.ID, sel)
+		},
+	}
+	selectorFlags(cmd, &sel)
+	return cmd
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rackproof/rackproof/provision"
+	"github.com/rackproof/rackproof/provision/journal"
+)
+
+func statusCommand(a *app) *cobra.Command {
+	var sel provision.Selector
+	cmd := &cobra.Command{
+		Use:   "status [RUN]",
+		Short: "The runs of this state folder, or the machines of one",
+		Long: `The runs of this state folder, or the machines of one run, those that wait for
+you first.
+
+Example:
+  rackproof status
+  rackproof status po4711-r12 --only failed
+
+` + exitHelp,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.newCarry()
+			if err != nil {
+				return err
+			}
+			engine, err := c.look(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer func() { _ = engine.Close() }()
+			if len(args) == 0 {
+				return c.listRuns(cmd.Context(), engine, sel)
+			}
+			run, err := findRun(cmd.Context(), engine, args[0], "")
+			if err != nil {
+				return err
+			}
+			return c.showRun(run, sel)
+		},
+	}
+	selectorFlags(cmd, &sel)
+	return cmd
+}
+
+// runState is a run as `status --json` prints it. The batch stands in it without
+// the bytes of its profiles.
+type runState struct {
+	*provision.Run
+	Batch    *provision.Batch        `json:"batch"`
+	Carried  string                  `json:"carried_by,omitempty"`
+	Summary  string                  `json:"summary"`
+	ExitCode int                     `json:"exit_code"`
+	Machines []*provision.MachineRun `json:"machines"`
+}
+
+func (c *carry) runState(run *provision.Run, sel provision.Selector) runState {
+	b := *run.Batch
+	b.Resolved, b.Machines = nil, nil
+	return runState{
+		Run: run, Batch: &b, Carried: ownerAlive(c.state, run.ID), Summary: run.Summary(sel), ExitCode: run.ExitCode(sel), Machines: run.Sorted(sel),
+	}
+}
+
+func (c *carry) listRuns(ctx context.Context, e *journal.Engine, sel provision.Selector) error {
+	ids, err := e.Runs(ctx)
+	if err != nil {
+		return err
+	}
+	states := []runState{}
+	for _, id := range ids {
+		run, err := e.Run(ctx, id)
+		if err != nil {
+			return err
+		}
+		states = append(states, c.runState(&run, sel))
+	}
+	if c.app.json {
+		return c.app.printJSON(map[string]any{"runs": states})
+	}
+	if len(states) == 0 {
+		c.app.printf("no runs yet; start one with `rackproof run -f batch.yaml`\n")
+	}
+	for _, s := range states {
+		c.app.printf("%-20s %s  %s\n", s.ID, s.Started.Local().Format("2006-01-02 15:04"), s.Summary)
+		if s.Carried != "" {
+			c.app.printf("%-20s carried by %s\n", "", s.Carried)
+		}
+	}
+	return nil
+}
+
+func (c *carry) showRun(run *provision.Run, sel provision.Selector) error {
+	s := c.runState(run, sel)
+	if c.app.json {
+		return c.app.printJSON(s)
+	}
+	c.app.printf("%s\n%s", header(run), tableOf(run, sel))
+	if s.Carried != "" {
+		c.app.printf("carried by %s\n", s.Carried)
+	}
+	c.app.printf("%s\n", s.Summary)
+	return nil
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/go-multierror"
+	"github.com/spf13/cobra"
+
+	"github.com/rackproof/rackproof/provision"
+	"github.com/rackproof/rackproof/provision/journal"
+)
+
+func cancelCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "cancel RUN",
+		Short: "End work on a run; it stays resumable",
+		Long: `End work on a run: loads come down, steps end where they are. The run stays
+resumable.
+
+Example:
+  rackproof cancel po4711-r12
+
+` + exitHelp,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withRun(cmd.Context(), args[0], func(c *carry, e *journal.Engine, run *provision.Run) error {
+				if err := e.Cancel(cmd.Context(), run.ID); err != nil {
+					return err
+				}
+				err := c.takeDown(cmd.Context(), run, provision.Selector{})
+				if a.json {
+					return errors.Join(err, a.printJSON(map[string]any{"run": run.ID, "cancelled": true}))
+				}
+				a.printf("cancelled; carry on with `rackproof resume %s`\n", run.ID)
+				return err
+			})
+		},
+	}
+}
+
+func stopCommand(a *app) *cobra.Command {
+	var racks []string
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "stop (RUN | --rack R | --all)",
+		Short: "Take loads down at once",
+		Long: `Take loads down at once: of a run, of a rack in all runs, or of all runs.
+
+Example:
+  rackproof stop --rack R12
+
+` + exitHelp,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && len(racks) == 0 && !all {
+				return usageError(errors.New("stop what? Name a run, --rack or --all"), "rackproof stop --all")
+			}
+			name := ""
+			if len(args) > 0 {
+				name = args[0]
+			}
+			return a.stop(cmd.Context(), name, provision.Selector{Racks: racks})
+		},
+	}
+	cmd.Flags().StringSliceVar(&racks, "rack", nil, "only machines of this `rack`")
+	cmd.Flags().BoolVar(&all, "all", false, "every run of this state folder")
+	return cmd
+}
+
+func (a *app) stop(ctx context.Context, name string, sel provision.Selector) error {
+	c, err := a.newCarry()
+	if err != nil {
+		return err
+	}
+	engine, err := c.look(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = engine.Close() }()
+	ids, err := engine.Runs(ctx)
+	if err != nil {
+		return err
+	}
+	stopped := []string{}
+	var failed *multierror.Error
+	for _, id := range ids {
+		if name != "" && name != string(id) {
+			continue
+		}
+		run, err := engine.Run(ctx, id)
+		if err != nil {
+			return err
+		}
+		names := underWay(&run, sel)
+		if len(names) == 0 {
+			continue
+		}
+		if err := tellRun(ctx, engine, id, "", provision.Stopped, sel); err != nil {
+			return err
+		}
+		failed = multierror.Append(failed, c.takeDown(ctx, &run, sel))
+		for _, n := range names {
+			stopped = append(stopped, string(id)+"/"+n)
+		}
+	}
+	if a.json {
+		failed = multierror.Append(failed, a.printJSON(map[string]any{"stopped": stopped}))
+	} else {
+		a.printf("stopped %d machines %v\n", len(stopped), stopped)
+	}
+	return failed.ErrorOrNil()
+}
+
+func underWay(run *provision.Run, sel provision.Selector) []string {
+	var names []string
+	for i := range run.Machines {
+		if m := &run.Machines[i]; !m.Over() && sel.Match(m) {
+			names = append(names, m.Machine.Name)
+		}
+	}
+	return names
+}
+
+// stopWithin is how long a load may take to come down (PEOPLE.md).
+const stopWithin = 5 * time.Second
+
+// takeDown ends the loads of a run that no process carries; one that is carried is
+// told by its event.
+func (c *carry) takeDown(ctx context.Context, run *provision.Run, sel provision.Selector) error {
+	if who := ownerAlive(c.state, run.ID); who != "" {
+		c.app.progress("%s was told", who)
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, stopWithin)
+	defer cancel()
+	loads := map[string]bool{}
+	for _, s := range run.Plan.Steps {
+		loads[s.Name] = s.Loads
+	}
+	bench := c.bench()
+	defer func() { _ = bench.Close() }()
+	var group multierror.Group
+	for i := range run.Machines {
+		m := &run.Machines[i]
+		if m.Over() || !sel.Match(m) || !loads[m.Step] || m.Facts[provision.FactBootID] == "" {
+			continue
+		}
+		group.Go(func() error { return bench.StopLoads(ctx, run.ID, m) })
+	}
+	return group.Wait().ErrorOrNil()
+}
+
+// withRun opens the journal and finds a run for a verb that asks something of it.
+func (a *app) withRun(ctx context.Context, name string, do func(*carry, *journal.Engine, *provision.Run) error) error {
+	c, err := a.newCarry()
+	if err != nil {
+		return err
+	}
+	engine, err := c.look(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = engine.Close() }()
+	run, err := findRun(ctx, engine, name, "")
+	if err != nil {
+		return err
+	}
+	if run.Finished() {
+		return usageError(fmt.Errorf("%s is finished", run.ID), "rackproof status "+string(run.ID))
+	}
+	return do(c, engine, run)
+}

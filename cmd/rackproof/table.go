@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rackproof/rackproof/burnin/report"
+	"github.com/rackproof/rackproof/provision"
+)
+
+// tableWidth is that of the live table: it fits every terminal.
+const tableWidth = 80
+
+// header says what is under way: batch, spec, power of the budget, end.
+func header(r *provision.Run) string {
+	kw, budget := r.Loaded()
+	power := fmt.Sprintf("%.1f kW, no budget stated", kw)
+	if budget > 0 {
+		power = fmt.Sprintf("%.1f of %.0f kW", kw, budget)
+	}
+	ends := "end not known"
+	if t := lastEnd(r); !t.IsZero() {
+		ends = "load ends " + t.Local().Format("Mon 15:04")
+	}
+	return fit(strings.Join([]string{string(r.ID), "spec " + specs(r), power, ends}, " · "), tableWidth) + "\n"
+}
+
+// specs names the spec of the machines, or says that there are several.
+func specs(r *provision.Run) string {
+	name := ""
+	for i := range r.Machines {
+		switch s := r.Machines[i].Machine.Spec; {
+		case name == "":
+			name = s
+		case name != s:
+			return "several"
+		}
+	}
+	return name
+}
+
+// lastEnd is when the last load that is under way ends.
+func lastEnd(r *provision.Run) time.Time {
+	var last time.Time
+	for i := range r.Machines {
+		if m := &r.Machines[i]; m.State == provision.StateRun && m.Until.After(last) {
+			last = m.Until
+		}
+	}
+	return last
+}
+
+// tableOf is the table of machines, you first.
+func tableOf(r *provision.Run, sel provision.Selector) string {
+	var b strings.Builder
+	b.WriteString(row("U", "MACHINE", "STATE", "STEP", "LEFT", "WHAT MATTERS") + "\n")
+	for _, m := range r.Sorted(sel) {
+		b.WriteString(row(place(m), m.Machine.Name, short(m.State), m.Step, left(m, time.Now()), m.Line()) + "\n")
+	}
+	return b.String()
+}
+
+func row(cells ...string) string {
+	widths := []int{7, 12, 10, 10, 6}
+	var b strings.Builder
+	used := 0
+	for i, w := range widths {
+		fmt.Fprintf(&b, "%s ", pad(fit(cells[i], w), w))
+		used += w + 1
+	}
+	return strings.TrimRight(b.String()+fit(cells[len(widths)], tableWidth-used), " ")
+}
+
+func place(m *provision.MachineRun) string {
+	if m.Machine.U == 0 {
+		return m.Machine.Rack
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s U%02d", m.Machine.Rack, m.Machine.U))
+}
+
+// short is the state in ten letters.
+func short(s provision.State) string {
+	if s == provision.StateDeviations {
+		return "DEVIATIONS"
+	}
+	return string(s)
+}
+
+// left is the time until a state ends, where that is known.
+func left(m *provision.MachineRun, now time.Time) string {
+	d := m.Until.Sub(now)
+	switch {
+	case m.Until.IsZero() || m.Over():
+		return ""
+	case d <= 0:
+		return "0 s"
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	default:
+		return fmt.Sprintf("%dh%02d", int(d.Hours()), int(d.Minutes())%60)
+	}
+}
+
+// fit cuts s to a width, and shows that it did.
+func fit(s string, width int) string {
+	r := []rune(strings.Join(strings.Fields(s), " "))
+	if len(r) <= width {
+		return string(r)
+	}
+	return string(r[:width-1]) + "…"
+}
+
+func pad(s string, width int) string {
+	if n := width - len([]rune(s)); n > 0 {
+		return s + strings.Repeat(" ", n)
+	}
+	return s
+}
+
+// finalTable is the table of a run that has come to rest, and below it what each
+// machine that is not well needs.
+func finalTable(state string, run *provision.Run, sel provision.Selector) string {
+	var b bytes.Buffer
+	b.WriteString(tableOf(run, sel) + "\n")
+	told := false
+	for _, m := range run.Sorted(sel) {
+		if m.State == provision.StatePassed {
+			continue
+		}
+		told = true
+		if j := judgement(state, run.ID, m); j != nil {
+			_ = report.Text(&b, j)
+			continue
+		}
+		fmt.Fprintf(&b, "%s %s %s\n", m.State, placed(m), m.Line())
+		if m.Next != "" {
+			fmt.Fprintf(&b, "     next  %s\n", m.Next)
+		}
+	}
+	if told {
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// placed is a machine with its place: "r12u07 (R12 U07)".
+func placed(m *provision.MachineRun) string {
+	if p := place(m); p != "" {
+		return m.Machine.Name + " (" + p + ")"
+	}
+	return m.Machine.Name
+}

@@ -1,0 +1,111 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+)
+
+// MachinePlan is what a run would change on one machine.
+type MachinePlan struct {
+	Machine string   `json:"machine"`
+	Rack    string   `json:"rack,omitempty"`
+	U       int      `json:"u,omitempty"`
+	Is      string   `json:"is,omitempty"` // manufacturer and model by the BMC
+	Serial  string   `json:"serial_is,omitempty"`
+	Changes []Change `json:"changes"`
+	Minutes int      `json:"minutes,omitempty"` // expected, 0 = not known
+	KW      float64  `json:"kw,omitempty"`      // under load
+	Problem string   `json:"problem,omitempty"` // why there is no plan
+}
+
+// PlanBatch asks every BMC what a run would change, and changes nothing. Nothing
+// is kept but the certificates seen.
+func (b *Bench) PlanBatch(ctx context.Context, batch *Batch, w Workflow, sel Selector) []MachinePlan {
+	var chosen []Machine
+	for _, m := range batch.Machines {
+		if sel.Match(&MachineRun{Machine: m}) {
+			chosen = append(chosen, m)
+		}
+	}
+	out := make([]MachinePlan, len(chosen))
+	gate := NewGate(batch)
+	var wg sync.WaitGroup
+	for i, m := range chosen {
+		wg.Go(func() {
+			free, err := gate.Slot(ctx)
+			if err != nil {
+				out[i] = MachinePlan{Machine: m.Name, Problem: err.Error()}
+				return
+			}
+			defer free()
+			out[i] = b.planMachine(ctx, batch, w, m)
+		})
+	}
+	wg.Wait()
+	return out
+}
+
+func (b *Bench) planMachine(ctx context.Context, batch *Batch, w Workflow, m Machine) MachinePlan {
+	p := MachinePlan{Machine: m.Name, Rack: m.Rack, U: m.U, Changes: []Change{}, Minutes: m.Minutes, KW: m.LoadedWatts / 1000}
+	e, err := b.planEnv(batch, m)
+	if err == nil {
+		defer func() { _ = e.Close() }()
+		err = p.fill(ctx, e, w)
+	}
+	if err != nil {
+		p.Problem = b.Secrets.Redact(err.Error())
+	}
+	return p
+}
+
+func (p *MachinePlan) fill(ctx context.Context, e *Env, w Workflow) error {
+	c, err := e.Client(ctx)
+	if err != nil {
+		return err
+	}
+	id, err := c.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	p.Is = id.Manufacturer + " " + id.Model
+	if p.Serial, err = match(e.Machine, id); err != nil {
+		return err
+	}
+	for _, s := range w.Steps {
+		planner, ok := s.Step.(Planner)
+		if !ok {
+			continue
+		}
+		changes, err := planner.Plan(ctx, e)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.Step.Name(), err)
+		}
+		p.Changes = append(p.Changes, changes...)
+	}
+	return nil
+}
+
+// planEnv is an Env that records and stores nothing.
+func (b *Bench) planEnv(batch *Batch, m Machine) (*Env, error) {
+	t := Task{Run: RunID(batch.Name), Batch: batch, Machine: m}
+	s := &site{log: b.Log, known: map[string]resolved{}, netboot: b.newNetboot(t, filepath.Join(b.State, "plan-netboot.json"), b.Log)}
+	profile, spec, err := s.resolve(t)
+	if err != nil {
+		return nil, err
+	}
+	e := &Env{
+		Run: t.Run, Batch: batch, Machine: m, Profile: profile, Spec: spec, Log: b.Log, Facts: Facts{}, Boot: s.netboot,
+		rec: noRecorder{}, intents: map[string]Intent{}, open: b.openers(),
+	}
+	return e, nil
+}
+
+// noRecorder refuses: a plan acts on nothing.
+type noRecorder struct{}
+
+func (noRecorder) Record(context.Context, Kind, any) error {
+	return errors.New("a plan changes nothing")
+}
