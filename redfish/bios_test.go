@@ -33,7 +33,7 @@ func TestBIOSFromWishToProof(t *testing.T) {
 	} {
 		t.Run(strings.Join(append([]string{c.tree}, c.faults...), "+"), func(t *testing.T) {
 			client, bmc := start(t, c.tree, c.faults...)
-			ctx := within(t, 20*time.Second)
+			ctx := within(t, time.Minute)
 			attrs, unmapped, err := client.MapIntents(ctx, map[string]string{"smt": "off", "teleport": "on"})
 			if err != nil || attrs[c.attribute] != c.want || len(unmapped) != 1 || unmapped[0].Intent != "teleport" {
 				t.Fatalf("intents: %v, unmapped %v, %v; want %s=%s", attrs, unmapped, err, c.attribute, c.want)
@@ -80,7 +80,7 @@ func TestBIOSFromWishToProof(t *testing.T) {
 // waitBoot waits until the machine went through POST.
 func waitBoot(t *testing.T, bmc *redfishtest.BMC) {
 	t.Helper()
-	ctx := within(t, 5*time.Second)
+	ctx := within(t, 30*time.Second)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for bmc.State().POST || bmc.State().Boots == 0 {
@@ -94,7 +94,7 @@ func waitBoot(t *testing.T, bmc *redfishtest.BMC) {
 
 func TestPlanBIOSRefusesAllAtOnce(t *testing.T) {
 	client, bmc := start(t, "dell")
-	_, err := client.PlanBIOS(within(t, 10*time.Second), map[string]any{
+	_, err := client.PlanBIOS(within(t, time.Minute), map[string]any{
 		"LogicalProc": "Sometimes", "LogicalProcessor": "Enabled", "AcPwrRcvryUserDelay": "9999",
 		"ProcCStates": "Enabled", "PcieAspmL1": "Disabled", "SysPassword": "x",
 	})
@@ -122,7 +122,7 @@ func TestPlanBIOSRefusesAllAtOnce(t *testing.T) {
 
 func TestPlanBIOSTypesValues(t *testing.T) {
 	client, _ := start(t, "dell")
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	changes, err := client.PlanBIOS(ctx, map[string]any{"AcPwrRcvryUserDelay": "120", "LogicalProc": true})
 	if err != nil || len(changes) != 0 {
 		t.Errorf("as in force, in other types: %v, %v; want no change", changes, err)
@@ -137,7 +137,7 @@ func TestBIOSFaults(t *testing.T) {
 	wish := map[string]any{"ProcSMT": "Disabled"}
 	t.Run("ignored", func(t *testing.T) {
 		client, _ := start(t, "hpe", "bios-ignored")
-		ctx := within(t, 10*time.Second)
+		ctx := within(t, time.Minute)
 		changes, err := client.PlanBIOS(ctx, wish)
 		if err != nil {
 			t.Fatal(err)
@@ -148,7 +148,7 @@ func TestBIOSFaults(t *testing.T) {
 	})
 	t.Run("job completed and critical", func(t *testing.T) {
 		client, _ := start(t, "dell", "task-completed-critical")
-		ctx := within(t, 10*time.Second)
+		ctx := within(t, time.Minute)
 		changes, err := client.PlanBIOS(ctx, map[string]any{"LogicalProc": "Disabled"})
 		if err != nil {
 			t.Fatal(err)
@@ -166,7 +166,7 @@ func TestBIOSFaults(t *testing.T) {
 	})
 	t.Run("null attributes", func(t *testing.T) {
 		client, _ := start(t, "hpe", "null-attributes")
-		bios, err := client.BIOS(within(t, 10*time.Second))
+		bios, err := client.BIOS(within(t, time.Minute))
 		if err != nil || len(bios.Attributes) != 0 {
 			t.Errorf("%d attributes, %v; want none", len(bios.Attributes), err)
 		}
@@ -195,7 +195,7 @@ func TestIntentRulesFitTheirRegistry(t *testing.T) {
 	}
 	for tree, want := range mapped {
 		client, _ := start(t, tree)
-		ctx := within(t, 30*time.Second)
+		ctx := within(t, time.Minute)
 		var got []string
 		for intent, values := range intents {
 			for _, value := range values {

@@ -72,8 +72,8 @@ func serve(t *testing.T, opts redfishtest.Options) *redfishtest.BMC {
 func config(bmc *redfishtest.BMC) redfish.Config {
 	return redfish.Config{
 		Addr: bmc.Addr(), User: user, Password: password,
-		Timeout: 5 * time.Second, Poll: 5 * time.Millisecond,
-		GracefulWait: 300 * time.Millisecond, PowerWait: 3 * time.Second,
+		Timeout: 10 * time.Second, Poll: 5 * time.Millisecond,
+		GracefulWait: 10 * time.Second, PowerWait: 10 * time.Second,
 	}
 }
 

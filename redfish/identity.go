@@ -50,9 +50,12 @@ func (i Identity) Match(serial string) (member string, ok bool) {
 }
 
 // Identity reads the numbers of the machine. What one of them could not be read
-// from is left out of the set.
+// from is left out of the set and logged; Inventory names it in Partial.
 func (c *Client) Identity(ctx context.Context) (Identity, error) {
-	return c.identity(ctx, &gaps{})
+	var unread gaps
+	id, err := c.identity(ctx, &unread)
+	unread.log(ctx, c)
+	return id, err
 }
 
 func (c *Client) identity(ctx context.Context, unread *gaps) (Identity, error) {

@@ -43,12 +43,14 @@ func (c *Client) Inventory(ctx context.Context) (Inventory, error) {
 }
 
 // Firmware reads the versions that run, without those kept aside for going back.
+// An entry that could not be read is logged; Inventory names it in Partial.
 func (c *Client) Firmware(ctx context.Context) ([]Firmware, error) {
 	var unread gaps
 	list := c.firmware(ctx, &unread)
 	if len(list) == 0 && len(unread.list) > 0 {
 		return nil, fmt.Errorf("BMC %s: firmware inventory: %s", c.cfg.Addr, unread.list[0])
 	}
+	unread.log(ctx, c)
 	return list, ctx.Err()
 }
 

@@ -2,6 +2,7 @@ package redfish_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,16 +39,20 @@ func TestPowerLadder(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			bmc := serve(t, redfishtest.Options{Tree: captured(t, c.tree), PowerDelay: 20 * time.Millisecond, POSTDelay: 10 * time.Millisecond})
 			cfg := config(bmc)
-			cfg.Timeout = 400 * time.Millisecond
-			if c.fails != "" {
+			switch {
+			case c.fails != "":
 				cfg.PowerWait = 200 * time.Millisecond
+			case slices.Contains(c.faults, "graceful-stuck"):
+				cfg.GracefulWait = 200 * time.Millisecond
+			case slices.Contains(c.faults, "hang-after=power.off*1"):
+				cfg.Timeout = time.Second
 			}
 			client, err := redfish.Open(t.Context(), cfg)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer client.Close()
-			ctx := within(t, 20*time.Second)
+			ctx := within(t, time.Minute)
 			before := map[string]int{}
 			if c.first == "Off" {
 				if err := client.SetPower(ctx, redfish.ForceOff); err != nil {
@@ -102,7 +107,7 @@ func TestLocator(t *testing.T) {
 	for _, tree := range []string{"dell", "hpe", "lenovo", "nvidia_viking", "supermicro"} {
 		t.Run(tree, func(t *testing.T) {
 			c, bmc := start(t, tree)
-			ctx := within(t, 10*time.Second)
+			ctx := within(t, time.Minute)
 			for i, on := range []bool{true, true, false} {
 				if err := c.SetLocator(ctx, on); err != nil {
 					t.Fatal(err)
@@ -120,7 +125,7 @@ func TestLocator(t *testing.T) {
 
 func TestLocatorReadsBack(t *testing.T) {
 	c, _ := start(t, "hpe", "patch-ignored")
-	if err := c.SetLocator(within(t, 10*time.Second), true); err == nil || !strings.Contains(err.Error(), "nothing changed") {
+	if err := c.SetLocator(within(t, time.Minute), true); err == nil || !strings.Contains(err.Error(), "nothing changed") {
 		t.Errorf("an ignored PATCH: %v, want an error", err)
 	}
 }
@@ -128,7 +133,7 @@ func TestLocatorReadsBack(t *testing.T) {
 func TestPOSTDone(t *testing.T) {
 	for tree, known := range map[string]bool{"dell": false, "hpe": true, "lenovo": true, "nvidia_viking": false, "supermicro": true} {
 		c, _ := start(t, tree)
-		ctx := within(t, 10*time.Second)
+		ctx := within(t, time.Minute)
 		done, got, err := c.POSTDone(ctx)
 		if err != nil || got != known || done != known {
 			t.Errorf("%s: done %v, known %v, %v; want known %v", tree, done, got, err, known)

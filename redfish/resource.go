@@ -101,6 +101,13 @@ type gaps struct {
 	list []string
 }
 
+// log is for what returns no list of gaps itself.
+func (g *gaps) log(ctx context.Context, c *Client) {
+	for _, why := range g.list {
+		c.cfg.Log.WarnContext(ctx, "not read", "bmc", c.cfg.Addr, "why", why)
+	}
+}
+
 func (g *gaps) add(uri link, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -73,7 +73,7 @@ func (s *session) open(ctx context.Context) error {
 	switch {
 	case failure == nil:
 		return s.accept(a)
-	case a.status == http.StatusUnauthorized:
+	case a.status == http.StatusUnauthorized, saidMessage(failure, "UnauthorizedLoginAttempt"): // iLO says it with a 400
 		return s.refuse()
 	case sessionLimit(a.status, failure), a.status == http.StatusNotFound, a.status == http.StatusMethodNotAllowed:
 		s.t.log.WarnContext(ctx, "BMC gives no session, credentials go with each request", "bmc", s.t.addr, "status", a.status)
