@@ -1,0 +1,202 @@
+package burnin
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/rackproof/rackproof/profiles"
+)
+
+// nvmeHealth asks whether each drive is sound, not worn, and, where new drives were
+// ordered, new. The drive's own verdict is not enough: drives with no spare block
+// left have called themselves healthy.
+var nvmeHealth = Check{
+	Name:   "nvme.health",
+	Title:  "Each NVMe drive is sound, and as new as ordered",
+	Probes: []string{"smartctl", "nvme-smart", "kernel-log"},
+	Judge:  judgeNVMeHealth,
+}
+
+// healthAsk is one question to the health log of a drive.
+type healthAsk struct {
+	quantity string
+	unit     profiles.Unit
+	of       func(*SMARTLog) Opt[float64]
+	limit    func(*profiles.NVMe) *profiles.Limit
+	growth   bool   // by change over the run
+	onlyNew  bool   // of new parts only
+	why      string // what a fault means; %v is what was measured
+}
+
+// healthAsks are the questions, damage first.
+var healthAsks = []healthAsk{
+	{quantity: "critical_warning", unit: profiles.Count, of: func(l *SMARTLog) Opt[float64] { return l.CriticalWarning },
+		limit: func(n *profiles.NVMe) *profiles.Limit { return n.CriticalWarning }, why: "the drive warns: critical warning bits %v"},
+	{quantity: "spare", unit: profiles.Percent, of: spareMargin,
+		limit: func(n *profiles.NVMe) *profiles.Limit { return n.Spare }, why: "spare blocks stand %v %% over the drive's own threshold: it is worn out"},
+	{quantity: "media_errors", unit: profiles.Count, of: func(l *SMARTLog) Opt[float64] { return l.MediaErrors },
+		limit: func(n *profiles.NVMe) *profiles.Limit { return n.MediaErrors }, why: "the drive lost data: %v media errors"},
+	{quantity: "temperature", unit: profiles.Celsius, of: func(l *SMARTLog) Opt[float64] { return l.Temperature },
+		limit: func(n *profiles.NVMe) *profiles.Limit { return n.Temperature }, why: "the drive is at %v °C"},
+	{quantity: "error_log_entries", unit: profiles.Count, of: func(l *SMARTLog) Opt[float64] { return l.ErrorLog },
+		limit: func(n *profiles.NVMe) *profiles.Limit { return n.ErrorLogEntries }, growth: true, why: "%v new entries in the drive's error log"},
+	{quantity: "percent_used", unit: profiles.Percent, of: func(l *SMARTLog) Opt[float64] { return l.PercentUsed },
+		limit: func(n *profiles.NVMe) *profiles.Limit { return n.PercentUsed }, onlyNew: true, why: "not as ordered: %v %% of its life is used"},
+	{quantity: "power_on_hours", unit: profiles.Hours, of: func(l *SMARTLog) Opt[float64] { return l.PowerOn },
+		limit: func(n *profiles.NVMe) *profiles.Limit { return n.PowerOnHours }, onlyNew: true, why: "not as ordered: it has worked for %v hours"},
+	{quantity: "data_written", unit: profiles.TB, of: func(l *SMARTLog) Opt[float64] { return l.Written },
+		limit: func(n *profiles.NVMe) *profiles.Limit { return n.DataWritten }, onlyNew: true, why: "not as ordered: %v TB have been written"},
+}
+
+// spareMargin is how far the spare blocks are over the drive's own threshold.
+func spareMargin(l *SMARTLog) Opt[float64] {
+	if !l.Spare.Set || !l.SpareThreshold.Set {
+		return Opt[float64]{Text: firstWord(l.Spare.Text, l.SpareThreshold.Text)}
+	}
+	return Opt[float64]{V: l.Spare.V - l.SpareThreshold.V, Set: true, Text: l.Spare.Text}
+}
+
+func judgeNVMeHealth(r *Readings, p *profiles.Profile, s *profiles.Spec) []Finding {
+	var out []Finding
+	for _, d := range nvmeParts(r, p) {
+		logs := healthLogs(r, d)
+		for _, ask := range healthAsks {
+			f := About("nvme.health", ask.quantity, d.Part, refsOf(logs)...)
+			limit := ask.limit(&p.NVMe)
+			if ask.onlyNew && s.Condition != profiles.New && s.Condition != "" {
+				limit = nil // recorded: wear is no defect of a part that was not sold as new
+			}
+			out = append(out, ask.judge(f, d, logs, limit))
+		}
+		out = append(out, ownVerdict(About("nvme.health", "self_assessment", d.Part, refsOf(logs)...), logs)...)
+		out = append(out, driveLogged(r, d)...)
+	}
+	if len(out) > 0 {
+		return out
+	}
+	f := About("nvme.health", "critical_warning", drivesPart)
+	if p.NVMe.Count.Set() && p.NVMe.Count.Number(profiles.Count) == 0 {
+		return []Finding{f.NotHere("the profile has no NVMe drive")}
+	}
+	return []Finding{f.absent(firstAbsence(r), p.NVMe.CriticalWarning)}
+}
+
+// firstAbsence is why no drive is known at all.
+func firstAbsence(r *Readings) error {
+	for _, c := range driveCounts(r) {
+		if c.err == nil {
+			return fmt.Errorf("%s shows no drive", c.ref)
+		}
+	}
+	return fmt.Errorf("smartctl and nvme-smart: %w", ErrNotRun)
+}
+
+// healthLogs are the logs of a drive: of smartctl in every phase where it gave any,
+// else of nvme-cli.
+func healthLogs(r *Readings, d nvmePart) []Reading[SMARTLog] {
+	var second []Reading[SMARTLog]
+	for _, probe := range []Probe[SMARTLog]{Smartctl, NVMeSmart} {
+		logs := driveReadings(r, probe, d.Device)
+		if anyAbsent(logs) == nil && len(logs) > 0 && logs[0].Value.known() {
+			return logs
+		}
+		if len(logs) > 0 {
+			second = append(logs, second...)
+		}
+	}
+	return second
+}
+
+// driveReadings are what a probe said of one drive in each phase, and in place of
+// one that must have run behind a load and did not, why it is absent.
+func driveReadings(r *Readings, probe Probe[SMARTLog], device string) []Reading[SMARTLog] {
+	var out []Reading[SMARTLog]
+	for _, phase := range machinePhases {
+		found := false
+		all := ReadAll(r, probe, phase)
+		for _, name := range sortedKeys(all) {
+			reading := all[name]
+			if device != "" && firstWord(name, reading.Value.Device) == device && !reading.Value.ATA {
+				out, found = append(out, reading), true
+			}
+		}
+		if !found && phase == PhaseAfter && r.loaded() && len(out) > 0 {
+			out = append(out, Reading[SMARTLog]{Err: fmt.Errorf("%s of %s: %w in phase %s", probe.Spec.Name, device, ErrNotRun, phase)})
+		}
+	}
+	return out
+}
+
+// judge answers one question about one drive: the worst of all readings, or the
+// growth from the first to the last.
+func (a healthAsk) judge(f Finding, d nvmePart, logs []Reading[SMARTLog], limit *profiles.Limit) Finding {
+	switch {
+	case !d.Shown:
+		return f.absent(errDriveNotShown, limit)
+	case len(logs) == 0:
+		return f.absent(fmt.Errorf("smartctl and nvme-smart: %w", ErrNotRun), limit)
+	}
+	if a.growth {
+		return a.growthOf(f, logs, limit)
+	}
+	f = worstOf(logs, f, func(f Finding, l SMARTLog) Finding {
+		if l.Implausible != "" {
+			return f.absent(errors.New(l.Implausible), limit)
+		}
+		return f.number(a.of(&l), a.unit, limit)
+	})
+	if f.Verdict == Fail {
+		return f.Because(a.why, f.Measured)
+	}
+	return f
+}
+
+func (a healthAsk) growthOf(f Finding, logs []Reading[SMARTLog], limit *profiles.Limit) Finding {
+	if err := anyAbsent(logs); err != nil {
+		return f.absent(err, limit)
+	}
+	first, last := &logs[0].Value, &logs[len(logs)-1].Value
+	if why := firstWord(first.Implausible, last.Implausible); why != "" {
+		return f.absent(errors.New(why), limit)
+	}
+	f = f.change(a.of(first), a.of(last), len(logs) > 1, limit)
+	if f.Verdict == Fail {
+		return f.Because(a.why, f.Measured)
+	}
+	return f
+}
+
+// ownVerdict judges what the drive says of itself. Only its bad word counts: a
+// drive that calls itself healthy is asked the other questions all the same.
+func ownVerdict(f Finding, logs []Reading[SMARTLog]) []Finding {
+	for _, reading := range logs {
+		l := reading.Value
+		switch {
+		case !reading.OK():
+		case l.Passed.Set && !l.Passed.V, l.ExitBits.V&smartctlFailing != 0:
+			f.Measured = "failed"
+			return []Finding{f.Judged(Fail, "the drive calls itself failing")}
+		}
+	}
+	for _, reading := range logs {
+		if bits := reading.Value.ExitBits.V & smartctlNotes; reading.OK() && bits != 0 {
+			f.Measured = bits
+			return []Finding{f.Judged(Warn, fmt.Sprintf("smartctl notes something (exit status bits %#x): read its output", bits))}
+		}
+	}
+	return nil
+}
+
+// driveLogged are the kernel's words about a drive that did not answer or lost data.
+func driveLogged(r *Readings, d nvmePart) []Finding {
+	for _, reading := range phaseReadings(r, KernelLog) {
+		for _, e := range reading.Value.NVMe {
+			if d.Device != "" && e.Part == d.Device || d.Address != "" && e.Address == d.Address {
+				f := About("nvme.health", "kernel_log", d.Part, reading.Ref)
+				f.Measured = e.Text
+				return []Finding{f.Judged(Fail, "the kernel logged: "+e.Text)}
+			}
+		}
+	}
+	return nil
+}
