@@ -60,6 +60,7 @@ func TestGPUChecksFaults(t *testing.T) {
 			map[string]string{"gpu.ecc/dram_uncorrected_aggregate/GPU SXM1": "fail"}},
 		{"SRAM threshold", gpuECC, []gpuEdit{{smi, "<sram_threshold_exceeded>No", "<sram_threshold_exceeded>Yes", 0}},
 			map[string]string{"gpu.ecc/sram_threshold_exceeded/GPU SXM3": "fail"}},
+		{"an older driver has no SRAM threshold", gpuECC, []gpuEdit{{smi, "<sram_threshold_exceeded>No</sram_threshold_exceeded>", "", 0}}, nil},
 		{"counter that is all ones", gpuECC, []gpuEdit{{smi, "<dram_uncorrectable>0", "<dram_uncorrectable>18446744073709551615", 0}},
 			map[string]string{"gpu.ecc/dram_uncorrected_volatile/GPU SXM3": "not_run"}},
 		{"uncorrected errors in a sample", gpuECC, []gpuEdit{{"load/nvidia-smi", "81559 MiB, 0", "81559 MiB, 2", 1}},

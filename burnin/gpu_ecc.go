@@ -30,13 +30,25 @@ func judgeGPUECC(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding {
 			func(g *NvidiaGPU) Opt[float64] { return g.Aggregate.SRAMUncorrected }, p.GPU.UncorrectedAggregate),
 		askCount("dram_uncorrected_aggregate", "%v uncorrected DRAM errors in its life",
 			func(g *NvidiaGPU) Opt[float64] { return g.Aggregate.DRAMUncorrected }, p.GPU.UncorrectedAggregate),
-		askWord("sram_threshold_exceeded", "its SRAM has passed the error threshold (%v): a ground for return",
-			func(g *NvidiaGPU) Opt[string] { return g.SRAMThreshold }, p.GPU.SRAMThresholdExceeded),
+		gpuAsk{
+			quantity: "sram_threshold_exceeded", why: "its SRAM has passed the error threshold (%v): a ground for return",
+			judge: func(f Finding, g *NvidiaGPU) Finding { return sramThreshold(f, g, p.GPU.SRAMThresholdExceeded) },
+		},
 		gpuAsk{quantity: "corrected_volatile", limit: p.GPU.CorrectedVolatile, growth: func(g *NvidiaGPU) Opt[float64] {
 			return optSum(g.Volatile.SRAMCorrected, g.Volatile.DRAMCorrected)
 		}},
 	)
 	return append(out, sampledECC(r, p)...)
+}
+
+// sramThreshold judges the flag that the driver sets when uncorrected SRAM errors of
+// a life pass its threshold. Drivers up to 535 do not print it; without any such
+// error it cannot be set.
+func sramThreshold(f Finding, g *NvidiaGPU, l *profiles.Limit) Finding {
+	if errors := g.Aggregate.SRAMUncorrected; g.SRAMThreshold.Text == "" && errors.Set && errors.V == 0 {
+		return f.NotHere("this driver does not print it; the GPU had no uncorrected SRAM error in its life")
+	}
+	return f.word(g.SRAMThreshold, l)
 }
 
 // sampledECC reports uncorrected errors that were seen under load. Samples carry

@@ -50,7 +50,7 @@ func ofClass(f Finding, c Class) Finding {
 	return f
 }
 
-func nvlinkOf(s NVLinkStatus, part gpuPart) *NVLinkGPU {
+func nvlinkOf(s *NVLinkStatus, part gpuPart) *NVLinkGPU {
 	return nvlinkIn(s.GPUs, part, func(g *NVLinkGPU) (int, string) { return g.Index, g.UUID })
 }
 
@@ -58,7 +58,7 @@ func nvlinkOf(s NVLinkStatus, part gpuPart) *NVLinkGPU {
 var errNotListed = fmt.Errorf("the tool does not list this GPU")
 
 func nvlinkLinks(f Finding, s NVLinkStatus, part gpuPart, p *profiles.Profile) Finding {
-	g := nvlinkOf(s, part)
+	g := nvlinkOf(&s, part)
 	if g == nil {
 		return f.Missing(errNotListed)
 	}
@@ -66,11 +66,13 @@ func nvlinkLinks(f Finding, s NVLinkStatus, part gpuPart, p *profiles.Profile) F
 	if err != nil {
 		return f.Missing(err)
 	}
+	down := g.down()
 	f = f.Number(float64(active), profiles.Count, p.NVLink.Links)
-	if f.Verdict != Fail {
+	switch {
+	case f.Verdict != Fail:
 		return f
-	}
-	switch down := g.down(); {
+	case len(down) == 0 && !s.listed(g):
+		return f.Missing(fmt.Errorf("the output ends behind %d links and does not say that it is whole", active))
 	case g.None:
 		return f.Because("the driver says that this GPU has no NVLink")
 	case g.AllInactive:
@@ -93,7 +95,7 @@ func (g *NVLinkGPU) down() []string {
 }
 
 func nvlinkRate(f Finding, s NVLinkStatus, part gpuPart, p *profiles.Profile) Finding {
-	g := nvlinkOf(s, part)
+	g := nvlinkOf(&s, part)
 	if g == nil {
 		return f.Missing(errNotListed)
 	}

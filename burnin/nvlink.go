@@ -37,7 +37,16 @@ func onlyWithNVLink(line string) func(*profiles.Profile) string {
 }
 
 // NVLinkStatus is what nvidia-smi nvlink -s printed.
-type NVLinkStatus struct{ GPUs []NVLinkGPU }
+type NVLinkStatus struct {
+	GPUs     []NVLinkGPU
+	complete bool // our end mark was there
+}
+
+// listed reports whether all links of a GPU were printed for certain: an output
+// without end mark may end inside the last GPU.
+func (s *NVLinkStatus) listed(g *NVLinkGPU) bool {
+	return s.complete || g != &s.GPUs[len(s.GPUs)-1] || g.AllInactive || g.None
+}
 
 // NVLinkGPU is one GPU's links. Refused is the line printed in place of links that
 // could not be asked ("not supported for Devices in MIG mode").
@@ -63,8 +72,9 @@ var (
 )
 
 func parseNVLink(e *Evidence) (NVLinkStatus, error) {
-	body, _ := e.Body()
 	var s NVLinkStatus
+	body, ended := e.Body()
+	s.complete = ended
 	for line := range strings.Lines(string(body)) {
 		line = strings.TrimRight(line, " \t\r\n")
 		if index, uuid, ok := nvlinkHead(line); ok {

@@ -50,7 +50,9 @@ func TestNVLinkByProfile(t *testing.T) {
 		name, profile, out string
 		want               map[string]string
 	}{
-		{"12 of 18", "one-h100", twelve, map[string]string{"gpu.nvlink/links/GPU (nvidia-smi 0)": "fail"}},
+		{"12 of 18", "one-h100", twelve + endMark + "0\n", map[string]string{"gpu.nvlink/links/GPU (nvidia-smi 0)": "fail"}},
+		{"12 of 18, then one that is down", "one-h100", twelve + "\t Link 12: <inactive>\n", map[string]string{"gpu.nvlink/links/GPU (nvidia-smi 0)": "fail"}},
+		{"cut behind 12 of 18", "one-h100", twelve, map[string]string{"gpu.nvlink/links/GPU (nvidia-smi 0)": "not_run"}},
 		{"the driver knows no NVLink", "one-h100", head + "Device does not have or support Nvlink\n", map[string]string{
 			"gpu.nvlink/links/GPU (nvidia-smi 0)": "fail", "gpu.nvlink/rate/GPU (nvidia-smi 0)": "not_run",
 		}},

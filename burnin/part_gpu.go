@@ -180,15 +180,18 @@ func (l gpuList) uniqueModule(module string) bool {
 	return n == 1
 }
 
-// withExpected adds the parts that the profile expects and nothing shows: by their
-// label where the BMC knows them, else by number.
+// withExpected adds the parts that the profile expects and nothing shows. The BMC's
+// list names them by subtraction, where it leaves no more than are missing; else
+// they have a number only.
 func (l gpuList) withExpected(p *profiles.Profile, labels []BMCPart) []gpuPart {
 	want, _ := wantedGPUs(p)
-	for _, b := range labels {
-		known := slices.ContainsFunc(l, func(g gpuPart) bool {
+	left := slices.DeleteFunc(slices.Clone(labels), func(b BMCPart) bool {
+		return slices.ContainsFunc(l, func(g gpuPart) bool {
 			return b.Serial != "" && g.Serial == b.Serial || g.Name == "GPU "+b.Label
 		})
-		if !known && len(l) < want {
+	})
+	if len(l)+len(left) <= want {
+		for _, b := range left {
 			l = append(l, gpuPart{Part: Part{Class: gpuClass(p), Name: "GPU " + b.Label, Serial: b.Serial}, BMC: true})
 		}
 	}

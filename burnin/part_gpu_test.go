@@ -61,6 +61,14 @@ func TestGPUNames(t *testing.T) {
 			bmc:  &BMCTree{GPUs: []BMCPart{{Label: "SXM1", Serial: "1650100000012"}, {Label: "SXM3", Serial: "1650100000011"}, {Label: "SXM7", Serial: "9"}}},
 			want: []string{"GPU SXM3", "GPU SXM1", "GPU SXM7", "GPU 4 of 8", "GPU 5 of 8", "GPU 6 of 8", "GPU 7 of 8", "GPU 8 of 8"},
 		},
+		{
+			name: "a BMC without serials names none as missing", profile: "hgx-h100-8",
+			bmc: &BMCTree{GPUs: []BMCPart{
+				{Label: "slot 1"}, {Label: "slot 2"}, {Label: "slot 3"}, {Label: "slot 4"},
+				{Label: "slot 5"}, {Label: "slot 6"}, {Label: "slot 7"}, {Label: "slot 8"},
+			}},
+			want: []string{"GPU SXM3", "GPU SXM1", "GPU 3 of 8", "GPU 4 of 8", "GPU 5 of 8", "GPU 6 of 8", "GPU 7 of 8", "GPU 8 of 8"},
+		},
 		{name: "a card without slot by its address", profile: "one-l40s", want: []string{"GPU 0000:1b:00.0", "GPU 0000:a8:00.0"}},
 		{
 			name: "a card by the slot below its bridge", profile: "one-l40s", tree: bus(bridge, card),
