@@ -11,48 +11,48 @@ import (
 
 // gpuCapture reads a capture from the folder beside the module. It is not part of
 // the module, and a test that needs it says so when it is absent.
-func gpuCapture(t testing.TB, name string) []byte {
-	t.Helper()
+func gpuCapture(tb testing.TB, name string) []byte {
+	tb.Helper()
 	root, err := filepath.Abs("..")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
-		t.Fatalf("the module's root is not where this test looks: %v", err)
+		tb.Fatalf("the module's root is not where this test looks: %v", err)
 	}
 	matches, err := filepath.Glob(filepath.Join(root, "..", "shared", "corpus", "nvidia-smi", name))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if len(matches) != 1 {
-		t.Skipf("capture %s is not in ../shared/corpus", name)
+		tb.Skipf("capture %s is not in ../shared/corpus", name)
 	}
 	b, err := os.ReadFile(matches[0])
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return b
 }
 
 // gpuProfile loads a profile that ships, or one of testdata/profiles.
-func gpuProfile(t testing.TB, name string) *profiles.Profile {
-	t.Helper()
+func gpuProfile(tb testing.TB, name string) *profiles.Profile {
+	tb.Helper()
 	lib := profiles.Open()
 	file := filepath.Join("testdata", "profiles", name+".yaml")
 	b, err := os.ReadFile(file)
 	if os.IsNotExist(err) {
 		p, err := lib.Profile(name)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		return p
 	}
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	p, err := profiles.ParseProfile(file, b, lib)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return p
 }
@@ -104,17 +104,17 @@ func gpuAnswers(rec *Record, p *profiles.Profile, checks ...Check) map[string]Fi
 }
 
 // gpuFolder reads a case folder as the record of a whole run on a host.
-func gpuFolder(t testing.TB, name string) *Record {
-	t.Helper()
+func gpuFolder(tb testing.TB, name string) *Record {
+	tb.Helper()
 	rec := &Record{Meta: Meta{Coverage: CoverHost}}
 	files, err := filepath.Glob(filepath.Join("testdata", name, "*", "*"))
 	if err != nil || len(files) == 0 {
-		t.Fatalf("case %s holds no evidence: %v", name, err)
+		tb.Fatalf("case %s holds no evidence: %v", name, err)
 	}
 	for _, file := range files {
 		b, err := os.ReadFile(file)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		exit := 0
 		ext := filepath.Ext(file)
@@ -124,7 +124,7 @@ func gpuFolder(t testing.TB, name string) *Record {
 		}
 		if ext == ".samples" {
 			if e.Samples, err = ParseSamples(b); err != nil {
-				t.Fatal(err)
+				tb.Fatal(err)
 			}
 		} else {
 			e.Out = b
@@ -142,24 +142,24 @@ type gpuEdit struct {
 	nth      int // which occurrence, from 0
 }
 
-func (e gpuEdit) apply(t testing.TB, rec *Record) {
-	t.Helper()
-	ev := gpuEvidence(t, rec, e.ref)
+func (e gpuEdit) apply(tb testing.TB, rec *Record) {
+	tb.Helper()
+	ev := gpuEvidence(tb, rec, e.ref)
 	if len(ev.Samples) > 0 {
 		last := &ev.Samples[len(ev.Samples)-1]
-		last.Out = []byte(e.in(t, string(last.Out)))
+		last.Out = []byte(e.in(tb, string(last.Out)))
 		return
 	}
-	ev.Out = []byte(e.in(t, string(ev.Out)))
+	ev.Out = []byte(e.in(tb, string(ev.Out)))
 }
 
-func (e gpuEdit) in(t testing.TB, text string) string {
-	t.Helper()
+func (e gpuEdit) in(tb testing.TB, text string) string {
+	tb.Helper()
 	at := 0
 	for i := 0; ; i++ {
 		next := strings.Index(text[at:], e.old)
 		if next < 0 {
-			t.Fatalf("%s does not hold %q %d times", e.ref, e.old, e.nth+1)
+			tb.Fatalf("%s does not hold %q %d times", e.ref, e.old, e.nth+1)
 		}
 		at += next
 		if i == e.nth {
@@ -169,14 +169,14 @@ func (e gpuEdit) in(t testing.TB, text string) string {
 	}
 }
 
-func gpuEvidence(t testing.TB, rec *Record, ref string) *Evidence {
-	t.Helper()
+func gpuEvidence(tb testing.TB, rec *Record, ref string) *Evidence {
+	tb.Helper()
 	for _, ev := range rec.Evidence {
 		if ev.Ref() == ref {
 			return ev
 		}
 	}
-	t.Fatalf("the case has no %s", ref)
+	tb.Fatalf("the case has no %s", ref)
 	return nil
 }
 

@@ -28,11 +28,6 @@ func (f Finding) change(before, after Opt[float64], both bool, l *profiles.Limit
 	return f.Number(grown, profiles.Count, l)
 }
 
-// askChange asks every GPU by how much one of its counters grew.
-func askChange(r *Readings, p *profiles.Profile, check, quantity string, l *profiles.Limit, of func(*NvidiaGPU) Opt[float64]) []Finding {
-	return askGPUs(r, p, check, gpuAsk{quantity: quantity, limit: l, growth: of})
-}
-
 // changeOfGPU judges the growth of a counter of one GPU from the first to the last
 // reading of nvidia-smi.
 func changeOfGPU(f Finding, readings []Reading[NvidiaLog], part gpuPart, l *profiles.Limit, of func(*NvidiaGPU) Opt[float64]) Finding {

@@ -74,7 +74,7 @@ func looksLikeNvidiaCSV(body string) bool {
 
 func isCSVHead(line string) bool {
 	names := 0
-	for _, cell := range strings.Split(line, ",") {
+	for cell := range strings.SplitSeq(line, ",") {
 		switch strings.TrimSpace(cell) {
 		case "index", "pci.bus_id", "gpu_bus_id", "uuid", "serial":
 			names++

@@ -3,6 +3,7 @@ package burnin
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,15 +56,7 @@ func isLostWord(s string) bool { return containsAny(bareWord(s), lostWords) }
 
 func isNotMeasured(s string) bool {
 	s = bareWord(s)
-	if s == "" {
-		return true
-	}
-	for _, w := range notMeasured {
-		if s == w {
-			return true
-		}
-	}
-	return false
+	return s == "" || slices.Contains(notMeasured, s)
 }
 
 func bareWord(s string) string {

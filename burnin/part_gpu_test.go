@@ -64,8 +64,14 @@ func TestGPUNames(t *testing.T) {
 		{
 			name: "a BMC without serials names none as missing", profile: "hgx-h100-8",
 			bmc: &BMCTree{GPUs: []BMCPart{
-				{Label: "slot 1"}, {Label: "slot 2"}, {Label: "slot 3"}, {Label: "slot 4"},
-				{Label: "slot 5"}, {Label: "slot 6"}, {Label: "slot 7"}, {Label: "slot 8"},
+				{Label: "slot 1"},
+				{Label: "slot 2"},
+				{Label: "slot 3"},
+				{Label: "slot 4"},
+				{Label: "slot 5"},
+				{Label: "slot 6"},
+				{Label: "slot 7"},
+				{Label: "slot 8"},
 			}},
 			want: []string{"GPU SXM3", "GPU SXM1", "GPU 3 of 8", "GPU 4 of 8", "GPU 5 of 8", "GPU 6 of 8", "GPU 7 of 8", "GPU 8 of 8"},
 		},
