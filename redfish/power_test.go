@@ -87,6 +87,18 @@ func TestPowerLadder(t *testing.T) {
 	}
 }
 
+func TestAlreadyThereSendsNothing(t *testing.T) {
+	c, bmc := start(t, "supermicro")
+	if err := c.SetPower(within(t, time.Minute), redfish.PowerOn); err != nil {
+		t.Fatal(err)
+	}
+	for request, n := range bmc.Requests() {
+		if strings.HasPrefix(request, "POST") && strings.Contains(request, "Reset") {
+			t.Errorf("%d times %s for a host that was on", n, request)
+		}
+	}
+}
+
 func TestPowerNeedsAResetAction(t *testing.T) {
 	tree := small()
 	tree["/redfish/v1/Systems/a"] = []byte(smallSystem)

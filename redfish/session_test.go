@@ -228,6 +228,32 @@ func TestExpiredSessionIsRenewedOnce(t *testing.T) {
 	}
 }
 
+// TestPasswordRefusedOnRenewalIsNotTriedAgain: somebody changed the password
+// meanwhile; each further try would count towards a lockout.
+func TestPasswordRefusedOnRenewalIsNotTriedAgain(t *testing.T) {
+	bmc := serve(t, redfishtest.Options{Tree: small()})
+	c := open(t, bmc)
+	for _, fault := range []string{"session-expires*1", "auth-fails"} {
+		if err := bmc.SetFault(fault, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		if _, err := c.Power(t.Context()); !errors.Is(err, redfish.ErrAuth) {
+			t.Errorf("error %v, want ErrAuth", err)
+		}
+	}
+	logins := 0
+	for request, n := range bmc.Requests() {
+		if request == "POST /redfish/v1/SessionService/Sessions" {
+			logins += n
+		}
+	}
+	if logins != 2 {
+		t.Errorf("%d logins, want the first and one more", logins)
+	}
+}
+
 func TestCertificatePin(t *testing.T) {
 	first := serve(t, redfishtest.Options{Tree: small()})
 	store := &pins{}
