@@ -1,0 +1,107 @@
+package burnin
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rackproof/rackproof/profiles"
+)
+
+// hostChecks are the checks of the host: all but those of GPUs.
+func hostChecks() []Check {
+	return []Check{
+		identity, memoryPopulation, memoryECC, memoryErrors, pcieLink, pcieErrors,
+		nvmeCount, nvmeHealth, nvmeLink, gdsSupport,
+	}
+}
+
+// hostNode is the record of the healthy host of testdata/host-node, a whole run with
+// BMC evidence.
+func hostNode(t testing.TB) *Record {
+	t.Helper()
+	rec := gpuFolder(t, "host-node")
+	rec.Meta.Coverage = CoverFull
+	for _, e := range rec.Evidence {
+		e.Probe, e.Instance, _ = strings.Cut(e.Probe, "@")
+	}
+	rec.Machine.Wanted = WantedIdentity{Serial: "exs0001"}
+	return rec
+}
+
+// drop removes evidence from a record; it must have been there.
+func drop(t testing.TB, rec *Record, refs ...string) {
+	t.Helper()
+	for _, ref := range refs {
+		n := len(rec.Evidence)
+		rec.Evidence = slices.DeleteFunc(rec.Evidence, func(e *Evidence) bool { return e.Ref() == ref })
+		if len(rec.Evidence) == n {
+			t.Fatalf("the case has no %s", ref)
+		}
+	}
+}
+
+// corpus reads a capture from the folder beside the module.
+func corpus(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("..", "..", "shared", "corpus", name))
+	if os.IsNotExist(err) {
+		t.Skipf("capture %s is not in ../shared/corpus", name)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// looseHost makes a record of loose files: "edac", "load/lspci", "smartctl@nvme0".
+func looseHost(files map[string][]byte) *Record {
+	rec := looseGPU(files)
+	for _, e := range rec.Evidence {
+		e.Probe, e.Instance, _ = strings.Cut(e.Probe, "@")
+	}
+	return rec
+}
+
+// judged returns the answers of checks by check/quantity/part; two answers with one
+// id would hide one another.
+func judged(t testing.TB, rec *Record, p *profiles.Profile, s *profiles.Spec, checks ...Check) map[string]Finding {
+	t.Helper()
+	r := NewReadings(rec)
+	out := map[string]Finding{}
+	for _, c := range checks {
+		for _, f := range c.Judge(r, p, s) {
+			if _, twice := out[f.ID]; twice {
+				t.Errorf("%s is answered twice", f.ID)
+			}
+			out[f.ID] = f
+		}
+	}
+	return out
+}
+
+// wantAnswers compares answers with those wanted; every other must be pass or not
+// applicable when strict.
+func wantAnswers(t testing.TB, found map[string]Finding, want map[string]string, strict bool) {
+	t.Helper()
+	for id, answer := range want {
+		f, ok := found[id]
+		switch {
+		case !ok:
+			t.Errorf("no answer %s; there are %q", id, slices.Sorted(maps.Keys(found)))
+		case gpuAnswer(f) != answer:
+			t.Errorf("%s is %s (%s%s), want %s", id, gpuAnswer(f), f.Why, f.NotRun, answer)
+		}
+	}
+	if !strict {
+		return
+	}
+	for id, answer := range notGoodAnswers(found) {
+		if want[id] == "" {
+			t.Errorf("%s is %s (%s%s), want it good", id, answer, found[id].Why, found[id].NotRun)
+		}
+	}
+}
