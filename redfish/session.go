@@ -161,7 +161,7 @@ func (s *session) renew(ctx context.Context, used string) error {
 		return refused
 	case token != used:
 		return nil // renewed meanwhile
-	case basic || token == "":
+	case basic:
 		return s.refuse()
 	case renewed >= 20:
 		return fmt.Errorf("BMC %s forgets its session again and again (%d logins): restart the BMC: %w", s.t.addr, renewed, ErrSessionLimit)
