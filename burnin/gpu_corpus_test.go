@@ -143,6 +143,14 @@ func TestGPUCaptures(t *testing.T) {
 			},
 		},
 		{
+			name: "a GPU whose firmware processor does not answer", profile: "one-h100",
+			files:  map[string]string{"kernel-log": "../kernel/gpud-dmesg-xid119.log"},
+			checks: []Check{gpuXID},
+			others: map[string]string{
+				"gpu.xid/xid/GPU 0000:9b:00.0": "fail", "gpu.xid/all/GPU 1 of 1": "not_run", "gpu.xid/sxid/NVSwitches": "not_run",
+			},
+		},
+		{
 			name: "matrix with adapters as columns", profile: "hgx-h100-8",
 			files:  map[string]string{"gpu-topology": "topo/nvsentinel-h100x8-mlx5-columns.txt"},
 			checks: []Check{gpuTopology},
