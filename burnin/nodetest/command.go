@@ -85,7 +85,7 @@ func (s *system) command(line string) reply {
 // nvidia-smi.
 func probeOf(line string) string {
 	for _, p := range burnin.Probes() {
-		if p.Family == "nvidia-smi" || p.Command == nil {
+		if p.Tool == "nvidia-smi" || p.Command == nil {
 			continue
 		}
 		switch {
@@ -196,7 +196,7 @@ func (s *system) survey(sections []string) string {
 			continue
 		}
 		p := burnin.Probes()[i]
-		if p.Family != "nvidia-smi" {
+		if p.Tool != "nvidia-smi" {
 			b.WriteString(versions[p.Tool] + "\n")
 			continue
 		}

@@ -40,7 +40,7 @@ var Faults = []Fault{
 		m.DIMMs[i] = DIMM{Slot: d.Slot, Socket: d.Socket, Channel: d.Channel}
 		return nil
 	}},
-	{"ecc-uncorrected", "a GPU counted uncorrectable memory errors", func(m *Machine) error {
+	{"ecc-uncorrected", "a GPU counted uncorrectable errors", func(m *Machine) error {
 		g, err := m.gpu(4)
 		if err != nil {
 			return err

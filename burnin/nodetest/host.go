@@ -39,7 +39,7 @@ func (s *system) kernelLog() []kernelLine {
 	for i := range m.GPUs {
 		g := &m.GPUs[i]
 		if g.Uncorrectable > 0 {
-			lines = append(lines, kernelLine{t + 12, fmt.Sprintf("NVRM: Xid (PCI:%s): 63, pid='<unknown>', name=<unknown>, Row Remapper: New row marked for remapping, reset gpu to activate.", strings.TrimSuffix(g.Address, ".0"))})
+			lines = append(lines, kernelLine{t + 12, fmt.Sprintf("NVRM: Xid (PCI:%s): 94, pid='<unknown>', name=<unknown>, Contained: SM (0x1). RST: No, D-RST: No", strings.TrimSuffix(g.Address, ".0"))})
 		}
 		if s.lost(g) {
 			lines = append(lines, s.fallLines(g)...)

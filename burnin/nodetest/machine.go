@@ -84,7 +84,7 @@ type GPU struct {
 	Width          int    // lanes trained
 	Replays        int    // since reset; never zero on a machine that has worked
 	DownLinks      []int  // NVLinks that did not train
-	Uncorrectable  int    // volatile DRAM errors, also in the aggregate
+	Uncorrectable  int    // SRAM errors since the driver was loaded, also in the aggregate
 	FallsUnderLoad bool   // leaves the bus a moment after load comes on (XID 79)
 	Node           int    // NUMA
 }

@@ -176,12 +176,9 @@ func (s *system) cell(g gpuNow, field string) string {
 		}
 		return g.MIG
 	case "remapped_rows.pending", "remapped_rows.failure":
-		if g.Uncorrectable > 0 && field == "remapped_rows.pending" {
-			return "Yes"
-		}
 		return "No"
 	case "gpu_recovery_action":
-		return g.Recovery
+		return "None"
 	}
 	switch {
 	case strings.HasPrefix(field, "clocks_event_reasons.") || strings.HasPrefix(field, "clocks_throttle_reasons."):
@@ -211,7 +208,7 @@ func (g *gpuNow) numbers() map[string]string {
 		"memory.total": itoa(g.Kind.MiB), "memory.used": itoa(g.UsedMiB), "memory.free": itoa(g.FreeMiB),
 		"clocks.sm": mhz, "clocks.gr": mhz, "clocks.current.sm": mhz, "clocks.current.graphics": mhz,
 		"clocks.mem": itoa(g.Kind.MemoryMHz), "clocks.current.memory": itoa(g.Kind.MemoryMHz),
-		"remapped_rows.correctable": "0", "remapped_rows.uncorrectable": itoa(min(1, g.Uncorrectable)),
+		"remapped_rows.correctable": "0", "remapped_rows.uncorrectable": "0",
 	}
 }
 
@@ -230,7 +227,7 @@ func reason(field string, busy bool) string {
 }
 
 func eccCell(field string, uncorrectable int) string {
-	if strings.Contains(field, ".uncorrected.") && (strings.HasSuffix(field, ".dram") || strings.HasSuffix(field, ".device_memory") || strings.HasSuffix(field, ".total")) {
+	if strings.Contains(field, ".uncorrected.") && !strings.HasSuffix(field, ".dram") && !strings.HasSuffix(field, ".device_memory") {
 		return itoa(uncorrectable)
 	}
 	if strings.Contains(field, "corrected.") {

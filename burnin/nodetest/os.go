@@ -43,7 +43,6 @@ type gpuNow struct {
 	Long, Bus                      string
 	DeviceID, SubsystemID          string
 	ModuleID, MIG                  string
-	Recovery                       string
 	Busy                           bool
 	Gen, GraphicsMHz               int
 	Utilisation, MemoryUtilisation int
@@ -73,7 +72,7 @@ func (s *system) gpu(g GPU) gpuNow {
 	k := s.M.GPUKind
 	n := gpuNow{
 		GPU: g, Kind: k, Long: longAddress(g.Address), Bus: longAddress(g.Address)[9:11],
-		DeviceID: k.DeviceID + "10DE", SubsystemID: k.SubsystemID + "10DE", ModuleID: "N/A", MIG: "Disabled", Recovery: "None",
+		DeviceID: k.DeviceID + "10DE", SubsystemID: k.SubsystemID + "10DE", ModuleID: "N/A", MIG: "Disabled",
 		Busy: s.Load > 0, Gen: k.Gen, GraphicsMHz: 345, PState: "P0", Celsius: 29 + g.Index%4, MemoryCelsius: "N/A",
 		Watts: 0.1*float64(k.Watts) + float64(g.Index%5)*0.61, BAR1Free: k.BAR1 - 1, Transmit: 500 + 7*g.Index, Receive: 570 + 5*g.Index,
 		FabricState: "N/A", FabricStatus: "N/A", Fabric: k.Switches > 0,
@@ -87,9 +86,6 @@ func (s *system) gpu(g GPU) gpuNow {
 	}
 	if n.Fabric {
 		n.FabricState, n.FabricStatus = "Completed", "Success"
-	}
-	if g.Uncorrectable > 0 {
-		n.Recovery = "Reset"
 	}
 	if n.Busy {
 		n.warm(s.Load)

@@ -22,7 +22,8 @@ type carry struct {
 	app     *app
 	state   string
 	secrets *provision.Secrets
-	live    bool // redraw a table instead of printing lines
+	live    bool             // redraw a table instead of printing lines
+	burner  provision.Burner // nil = the one of real nodes
 }
 
 func (a *app) newCarry() (*carry, error) {
@@ -59,9 +60,12 @@ func (c *carry) logger() *slog.Logger {
 
 func (c *carry) bench() *provision.Bench {
 	log := c.logger()
+	burner := c.burner
+	if burner == nil {
+		burner = provision.NodeBurner{Log: log}
+	}
 	return &provision.Bench{
-		State: c.state, Workflows: provision.Workflows(), Secrets: c.secrets,
-		Burner: provision.NodeBurner{Log: log}, Log: log, Version: versionString(),
+		State: c.state, Workflows: provision.Workflows(), Secrets: c.secrets, Burner: burner, Log: log, Version: versionString(),
 	}
 }
 

@@ -69,19 +69,23 @@ func (a *app) demo(ctx context.Context, o demoOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, rack.Close()) }()
-	batch, err := a.demoBatch(rack, dir)
+	c, err := a.newCarry()
 	if err != nil {
 		return err
 	}
-	a.progress("A simulated rack of %d machines is up: nothing here is hardware. Batch file: %s", len(specs), batch.Source)
-	run, err := a.demoRun(ctx, batch, rack, specs[goodMachines].Name)
+	c.burner = quickBurner{provision.NodeBurner{Log: c.logger()}}
+	a.progress("A simulated rack of %d machines is up; nothing here is hardware.", len(specs))
+	run, err := a.demoRun(ctx, c, rack, dir, specs[goodMachines].Name)
 	if err != nil {
 		return err
 	}
-	if err := a.demoTable(run, o); err != nil {
-		return err
+	if o.keep != "" {
+		if err := demoKeep(run, c.state, o.keep); err != nil {
+			return err
+		}
+		a.progress("kept: %s, reports/index.html and one tar.gz for each machine", o.keep)
 	}
-	return exitWith(run.ExitCode(provision.Selector{}))
+	return c.finish(run, provision.Selector{}, ctx.Err() != nil)
 }
 
 // demoRack lists the machines: good ones, then one for each fault, then good ones
@@ -98,99 +102,57 @@ func demoRack(n int) []simrack.MachineSpec {
 	return specs
 }
 
-// demoBatch writes the batch file and reads it as any other; its credentials are
-// in the environment.
-func (a *app) demoBatch(rack *simrack.Rack, dir string) (*provision.Batch, error) {
-	for name, value := range rack.Credentials() {
+// demoRun carries the batch as `run` does, plays the hands for one machine as
+// `hands` and `done` would have it, and carries the batch on.
+func (a *app) demoRun(ctx context.Context, c *carry, rack *simrack.Rack, dir, repaired string) (*provision.Run, error) {
+	for name, value := range rack.Credentials() { // the batch file refers to them
 		if err := os.Setenv(name, value); err != nil {
 			return nil, err
 		}
 	}
 	path := filepath.Join(dir, "batch.yaml")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(path, rack.BatchYAML("demo"), 0o644)); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(path, rack.BatchYAML("demo"), 0o644); err != nil {
-		return nil, err
-	}
-	return provision.LoadBatch(path, a.library())
-}
-
-// demoRun carries the batch, plays the hands for one machine, and carries it on.
-func (a *app) demoRun(ctx context.Context, batch *provision.Batch, rack *simrack.Rack, repaired string) (*provision.Run, error) {
-	c, err := a.openCarrier(ctx, quickBurner{provision.NodeBurner{Log: a.log}})
+	batch, workflow, err := a.loadBatch(path, "", provision.Selector{})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = c.close() }()
-	id, err := c.engine.Submit(ctx, batch, provision.Qualify())
+	engine, err := c.look(ctx)
 	if err != nil {
 		return nil, err
 	}
-	run, err := c.settle(ctx, id)
+	defer func() { _ = engine.Close() }()
+	id, err := engine.Submit(ctx, batch, workflow)
 	if err != nil {
 		return nil, err
+	}
+	run, err := c.serve(ctx, id, provision.Selector{})
+	if err != nil || ctx.Err() != nil {
+		return run, errors.Join(err, context.Cause(ctx))
 	}
 	m := run.Find(repaired)
 	if m.Hands == nil {
-		return nil, fmt.Errorf("the demo's machine %s waits for nobody: it is %s (%s)", repaired, m.State, m.Why)
+		return nil, fmt.Errorf("the demo's machine %s waits for nobody: it is %s (%s)", repaired, m.State, m.Line())
 	}
-	a.progress("\n%s waits for hands: %s\n  do   %s\n  then %s\nHands: done. The part is replaced, the machine is tested again.\n", repaired, m.Hands.Where, m.Hands.Do[0].Do, m.Hands.Next)
+	a.progress("\n$ rackproof hands\n%s", choresText(slices.DeleteFunc(provision.Chores(run), func(c provision.Chore) bool { return c.Machine != repaired })))
 	if err := rack.Repair(repaired); err != nil {
 		return nil, err
 	}
-	done, err := provision.NewEvent(id, repaired, provision.HandsDone, provision.Repaired{At: time.Now().UTC(), By: "demo", Part: m.Hands.Where, Note: "replaced, in simulation"})
-	if err != nil {
+	a.progress("The hands are simulated too: the part is put right.\n$ rackproof done %s", repaired)
+	done := provision.Repaired{At: time.Now().UTC(), By: "demo", Part: m.Hands.Where, Note: "put right, in simulation"}
+	if err := tellRun(ctx, engine, id, repaired, provision.HandsDone, done); err != nil {
 		return nil, err
 	}
-	if err := c.engine.Tell(ctx, done); err != nil {
-		return nil, err
-	}
-	return c.settle(ctx, id)
+	return c.serve(ctx, id, provision.Selector{})
 }
 
-// demoTable prints what each machine came to, and keeps reports and evidence.
-func (a *app) demoTable(run *provision.Run, o demoOptions) error {
-	state, err := a.state()
-	if err != nil {
-		return err
-	}
+// demoKeep writes the reports, and the evidence of each machine's last attempt.
+func demoKeep(run *provision.Run, state, dir string) error {
 	machines, err := report.Folder(provision.RunDir(state, run.ID))
 	if err != nil {
 		return err
 	}
-	if o.keep != "" {
-		if err := a.demoKeep(run, machines, state, o.keep); err != nil {
-			return err
-		}
-	}
-	judged := make([]burnin.Judgement, len(machines))
-	for i, m := range machines {
-		judged[i] = m.Judgement
-	}
-	if a.json {
-		return a.printJSON(report.NewBatchJSON(string(run.ID), judged))
-	}
-	slices.SortStableFunc(judged, func(x, y burnin.Judgement) int { return demoOrder(x) - demoOrder(y) })
-	for i := range judged {
-		if err := report.Text(a.stdout, &judged[i]); err != nil {
-			return err
-		}
-	}
-	a.printf("\n%s (simulated)\n", report.Tally(judged))
-	if o.keep != "" {
-		a.printf("reports: %s\n", filepath.Join(o.keep, "reports", "index.html"))
-	}
-	return nil
-}
-
-// demoOrder puts what needs people first.
-func demoOrder(j burnin.Judgement) int {
-	return slices.Index([]burnin.Result{burnin.Failed, burnin.Incomplete, burnin.PassedWithDeviations, burnin.Passed}, j.Result)
-}
-
-// demoKeep writes the reports, and the evidence of each machine's last attempt.
-func (a *app) demoKeep(run *provision.Run, machines []*report.Machine, state, dir string) error {
 	if _, err := report.Write(filepath.Join(dir, "reports"), string(run.ID), "", machines, []string{"html", "json"}); err != nil {
 		return err
 	}
@@ -210,7 +172,7 @@ func (a *app) demoKeep(run *provision.Run, machines []*report.Machine, state, di
 
 // demoPatience is the longest that the demo waits for one command: a tool that
 // hangs shows the same as after the minutes that real hardware is given.
-const demoPatience = 6 * time.Second
+const demoPatience = 5 * time.Second
 
 // quickBurner is the ordinary burner with less patience for commands.
 type quickBurner struct{ provision.Burner }

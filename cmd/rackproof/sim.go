@@ -74,7 +74,7 @@ type simulated struct {
 func (a *app) simRack(ctx context.Context, o simOptions) error {
 	specs := make([]simrack.MachineSpec, o.machines)
 	for i := range specs {
-		specs[i] = simrack.MachineSpec{Model: o.model, Name: fmt.Sprintf("r12u%02d", 1+3*i), U: 1 + 3*i}
+		specs[i] = simrack.MachineSpec{Model: o.model}.Placed(i)
 	}
 	if err := plantFaults(specs, o.faults); err != nil {
 		return usageError(err, "")

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rackproof/rackproof/burnin/report"
+	"github.com/rackproof/rackproof/provision"
+	"github.com/rackproof/rackproof/provision/simrack"
+)
+
+// asRackproof makes this test binary the program itself.
+const asRackproof = "RACKPROOF_TEST_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asRackproof) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// killed says how often rackproof is killed in one run, and in how many runs:
+// 25 times, 50 with RACKPROOF_PROVE=1, twice in -short.
+func killed() (perRun, runs int) {
+	switch {
+	case os.Getenv("RACKPROOF_PROVE") == "1":
+		return 5, 10
+	case testing.Short():
+		return 2, 1
+	}
+	return 5, 5
+}
+
+// rackproof that is killed at any moment and started again comes to the results of
+// one that was left alone, and does nothing twice.
+func TestKilledAndResumed(t *testing.T) {
+	alone := newKillRun(t, 0)
+	began := time.Now()
+	if code := alone.rackproof(0); code != exitHardware {
+		t.Fatalf("undisturbed: exit %d, want %d\n%s", code, exitHardware, alone.output)
+	}
+	took := time.Since(began)
+	want, wantActs := alone.results(), alone.acts()
+	perRun, runs := killed()
+	for i := range runs {
+		t.Run(fmt.Sprintf("seed%d", i), func(t *testing.T) {
+			t.Parallel()
+			moments := rand.New(rand.NewPCG(2026, uint64(i)))
+			k := newKillRun(t, uint64(i+1))
+			for n := range perRun {
+				// Each life is long enough to get on, the last may end the run.
+				life := 50*time.Millisecond + time.Duration(moments.Int64N(int64(took)*2/3))
+				if code := k.rackproof(life); code >= 0 {
+					t.Logf("life %d: ended by itself with %d before its %s were over", n+1, code, life)
+					break
+				}
+				t.Logf("life %d: killed after %s", n+1, life)
+			}
+			if code := k.rackproof(0); code != exitHardware {
+				t.Fatalf("resumed: exit %d, want %d\n%s", code, exitHardware, k.output)
+			}
+			if got := k.results(); !maps.Equal(got, want) {
+				t.Errorf("other results than undisturbed:\n%s", difference(want, got))
+			}
+			for machine, acts := range k.acts() {
+				if !maps.Equal(acts, wantActs[machine]) {
+					t.Errorf("%s: acts %v, undisturbed %v", machine, acts, wantActs[machine])
+				}
+			}
+		})
+	}
+}
+
+// killRun is one batch on a rack of its own.
+type killRun struct {
+	t      *testing.T
+	rack   *simrack.Rack
+	dir    string
+	output []byte // of the last life
+}
+
+func newKillRun(t *testing.T, seed uint64) *killRun {
+	t.Helper()
+	rack, err := simrack.Start(t.Context(), simrack.Options{Seed: 100 + seed, Machines: []simrack.MachineSpec{
+		{Name: "good"}, {Name: "narrow", Fault: "gpu-x8"}, {Name: "crossed", Fault: "crossed-cables"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = rack.Close() })
+	k := &killRun{t: t, rack: rack, dir: t.TempDir()}
+	if err := os.WriteFile(k.batch(), rack.BatchYAML("kill"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func (k *killRun) batch() string { return filepath.Join(k.dir, "batch.yaml") }
+func (k *killRun) state() string { return filepath.Join(k.dir, "state") }
+
+// rackproof runs the batch; after life it is killed. It returns the exit code, -1
+// when it was killed.
+func (k *killRun) rackproof(life time.Duration) int {
+	k.t.Helper()
+	ctx, cancel := context.WithTimeout(k.t.Context(), 4*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], "run", "-f", k.batch(), "--state", k.state(), "--yes")
+	cmd.Env = append(os.Environ(), asRackproof+"=1")
+	for name, value := range k.rack.Credentials() {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.WaitDelay = time.Second
+	if err := cmd.Start(); err != nil {
+		k.t.Fatal(err)
+	}
+	if life > 0 {
+		timer := time.AfterFunc(life, func() { _ = cmd.Process.Kill() })
+		defer timer.Stop()
+	}
+	_ = cmd.Wait()
+	k.output = out.Bytes()
+	return cmd.ProcessState.ExitCode()
+}
+
+// results are the verdicts of every finding of every machine, by its id, and what
+// was not run.
+func (k *killRun) results() map[string]string {
+	k.t.Helper()
+	machines, err := report.Folder(provision.RunDir(k.state(), "kill"))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, m := range machines {
+		name := m.Judgement.Machine.Name
+		all[name] = string(m.Result)
+		for _, f := range m.Findings {
+			// Serials differ from rack to rack; places and verdicts do not.
+			all[name+" "+f.ID] = f.Verdict.String()
+		}
+		for _, n := range m.NotRun {
+			all[fmt.Sprintf("%s %s/%s/%s", name, n.Check, n.Quantity, n.Part)] = "not run"
+		}
+	}
+	return all
+}
+
+// acts are what the rack counted, without what may happen any number of times.
+func (k *killRun) acts() map[string]map[string]int {
+	acts := k.rack.Acts()
+	for _, of := range acts {
+		maps.DeleteFunc(of, func(act string, _ int) bool { return strings.HasPrefix(act, "session.") })
+	}
+	return acts
+}
+
+func difference(want, got map[string]string) string {
+	var b strings.Builder
+	keys := slices.Sorted(maps.Keys(want))
+	for k := range got {
+		if _, ok := want[k]; !ok {
+			keys = append(keys, k)
+		}
+	}
+	for _, k := range keys {
+		if want[k] != got[k] {
+			fmt.Fprintf(&b, "  %s: %q, undisturbed %q\n", k, got[k], want[k])
+		}
+	}
+	return b.String()
+}
