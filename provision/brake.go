@@ -73,13 +73,14 @@ func (b *Brake) Enter(ctx context.Context, model string) error {
 	}
 }
 
-// width is how many may be under way at once.
+// width is how many may be under way at once: one, then three, and the rest when
+// these four went well.
 func (w *wave) width() int {
 	switch {
 	case w.passed == 0:
 		return 1
 	case w.passed < 4:
-		return 3
+		return 4 - w.passed
 	default:
 		return max(w.total, 1)
 	}

@@ -1,0 +1,64 @@
+package provision
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+const planted = "hunter2-planted"
+
+func TestNoSecretReachesALog(t *testing.T) {
+	var out bytes.Buffer
+	s := &Secrets{}
+	log := slog.New(s.Handler(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	s.Add(planted)
+	type config struct{ User, Password string }
+	early := log.With("password", planted).WithGroup("bmc").With(slog.Group("login", "secret", planted))
+	early.Info("login with "+planted, "err", fmt.Errorf("POST: %w", errors.New("bad password "+planted)))
+	log.Debug("config", "cfg", config{"root", planted}, "ptr", &config{"root", planted}, "n", 7)
+	if strings.Contains(out.String(), planted) {
+		t.Errorf("the secret is in the log:\n%s", out.String())
+	}
+	if n := strings.Count(out.String(), redactedText); n != 6 {
+		t.Errorf("%d redactions, want 6:\n%s", n, out.String())
+	}
+	if !strings.Contains(out.String(), "n=7") {
+		t.Errorf("a plain number is gone:\n%s", out.String())
+	}
+}
+
+func TestNoSecretReachesTheJournal(t *testing.T) {
+	s := &Secrets{}
+	s.Add(planted)
+	cause := errors.New("sentinel")
+	for _, err := range []error{
+		&Stuck{Why: "said " + planted, Next: "type " + planted},
+		&Hands{Why: planted},
+		&Fault{Why: planted, Line: planted},
+		fmt.Errorf("step: %w %s", cause, planted),
+		fmt.Errorf("wrapped: %w", &Stuck{Why: planted}),
+	} {
+		got := s.clean(err)
+		if strings.Contains(got.Error(), planted) {
+			t.Errorf("%T prints the secret: %v", err, got)
+		}
+		if waits(got) != waits(err) || errors.Is(got, cause) != errors.Is(err, cause) {
+			t.Errorf("%T is another error without its secret: %T", err, got)
+		}
+	}
+	if plain := errors.New("plain"); s.clean(plain) != plain {
+		t.Error("an error without a secret was changed")
+	}
+}
+
+func TestAKeyIsHiddenLineByLine(t *testing.T) {
+	s := &Secrets{}
+	s.Add("-----BEGIN\nabcdef\n-----END\n")
+	if got := s.Redact("it says abcdef here"); got != "it says "+redactedText+" here" {
+		t.Error(got)
+	}
+}
