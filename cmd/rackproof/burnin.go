@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rackproof/rackproof/burnin"
+	"github.com/rackproof/rackproof/profiles"
+)
+
+// burninFlags are those of `rackproof burnin`.
+type burninFlags struct {
+	node          nodeFlags
+	profile, spec string
+	duration      time.Duration
+	only          []string
+	out           string
+	release       bool
+}
+
+func burninCommand(a *app) *cobra.Command {
+	f := &burninFlags{}
+	cmd := &cobra.Command{
+		Use:   "burnin (-H user@host | --local)",
+		Short: "Burn in one machine that is up, and judge it",
+		Long: `Burn in one machine that is up: measure it idle, load it, measure it again, and
+judge that against a profile. The load runs on the machine itself: when the
+connection is lost or rackproof is killed, the same command again picks it up;
+when nobody does for two minutes, the machine ends it.
+
+Without --profile the best match is proposed and named, but then the machine
+cannot pass: what it should be must be known from elsewhere.
+
+Example:
+  rackproof burnin -H root@10.0.13.7 --profile hgx-h100-8 --duration 10m --out r12u07
+  rackproof burnin --local --only nvme --duration 2m
+
+` + exitHelp,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.node.check(); err != nil {
+				return err
+			}
+			if f.release {
+				return a.releaseNode(cmd.Context(), f)
+			}
+			return a.burnin(cmd.Context(), f)
+		},
+	}
+	f.node.add(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.profile, "profile", "", "`name` or file of the profile to judge against")
+	flags.StringVar(&f.spec, "spec", "standard", "`name` or file of the acceptance spec")
+	flags.DurationVar(&f.duration, "duration", 10*time.Minute, "how long to load the machine; 0 only looks")
+	flags.StringSliceVar(&f.only, "only", nil, "`list` of cpu, memory, gpu, nvme, pcie: measure and load only these")
+	flags.StringVar(&f.out, "out", "", "evidence `folder` (default: in the state folder)")
+	flags.BoolVar(&f.release, "release", false, "free the machine of a dead run and end")
+	return cmd
+}
+
+func (a *app) releaseNode(ctx context.Context, f *burninFlags) error {
+	sh, _, err := f.node.open(ctx, a.log, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = sh.Close() }()
+	freed, err := burnin.ReleaseNode(ctx, sh, "", "")
+	if err != nil {
+		return nodeError(f.node.name(), err)
+	}
+	if a.json {
+		return a.printJSON(map[string]string{"machine": f.node.name(), "released": freed})
+	}
+	if freed == "" {
+		a.printf("%s: nothing to release\n", f.node.name())
+		return nil
+	}
+	a.printf("%s: released %s\n", f.node.name(), freed)
+	return nil
+}
+
+func (a *app) burnin(ctx context.Context, f *burninFlags) error {
+	probes, loads, err := selectOnly(f.only)
+	if err != nil {
+		return err
+	}
+	if f.duration < 0 {
+		return usageError(fmt.Errorf("--duration %s is negative", f.duration), "--duration 10m")
+	}
+	lib := a.library()
+	spec, err := lib.Spec(f.spec)
+	if err != nil {
+		return usageError(err, "rackproof profile list")
+	}
+	var p *profiles.Profile
+	if f.profile != "" {
+		if p, err = lib.Profile(f.profile); err != nil {
+			return usageError(err, "rackproof profile list")
+		}
+	}
+	store, meta, err := a.attempt(f)
+	if err != nil {
+		return err
+	}
+	sh, origin, err := f.node.open(ctx, a.log, func(s string) { a.progress("%s", s) })
+	if err != nil {
+		return err
+	}
+	defer func() { _ = sh.Close() }()
+	node := &burnin.Node{Shell: sh, Origin: origin, Probes: probes, Log: a.log, Progress: a.showProgress}
+	facts, err := node.Facts(ctx, loadTools(loads)...)
+	if err != nil {
+		return nodeError(f.node.name(), err)
+	}
+	guessed := p == nil
+	if guessed {
+		if p, err = a.propose(lib, facts); err != nil {
+			return err
+		}
+	}
+	node.Profile = p
+	a.progress("%s: %s", f.node.name(), burnin.Notice(facts, loads, p, f.duration))
+	a.progress("evidence: %s", store.Dir())
+	err = burnin.Burn(ctx, burnin.BurnOptions{
+		Node: node, Store: store, Machine: burnin.Machine{Name: f.node.name(), Guessed: guessed}, Spec: spec.Bytes(),
+		Run: meta.Run, Attempt: meta.Attempt, Owner: person(), Rackproof: versionString(),
+		Duration: f.duration, Loads: loads, Resume: true, Log: a.log,
+	})
+	if err != nil {
+		return nodeError(f.node.name(), err)
+	}
+	rec, err := store.Record()
+	if err != nil {
+		return err
+	}
+	return a.printJudgement(burnin.Judge(rec, p, spec))
+}
+
+// propose names the best match of a machine for which no profile was given.
+func (a *app) propose(lib *profiles.Library, facts *burnin.Facts) (*profiles.Profile, error) {
+	name, why, ok := lib.Propose(facts.Product, facts.Board, "")
+	if !ok {
+		return nil, usageError(errors.New(why), "--profile "+strings.Join(lib.ProfileNames(), " | "))
+	}
+	a.progress("profile %s proposed (%s); it is a guess, so the machine cannot pass: name it with --profile %s", name, why, name)
+	return lib.Profile(name)
+}
+
+func (a *app) showProgress(p burnin.Progress) {
+	switch {
+	case p.Left > 0:
+		a.progress("%-6s %s, %s left", p.Phase, p.Doing, p.Left.Round(time.Second))
+	case p.Total > 0:
+		a.progress("%-6s %s (%d of %d)", p.Phase, p.Doing, p.Done, p.Total)
+	}
+}
+
+func loadTools(loads []burnin.Load) []string {
+	tools := make([]string, 0, len(loads))
+	for _, l := range loads {
+		tools = append(tools, l.Tool)
+	}
+	return tools
+}
+
+var notFolder = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// attempt opens the evidence folder: that of an attempt which did not end, to go
+// on with it, else a new one. Its run name is kept in it.
+func (a *app) attempt(f *burninFlags) (*burnin.Store, burnin.Meta, error) {
+	if f.out != "" {
+		return openAttempt(f.out, 1, "name another with --out, or judge this one: rackproof judge "+f.out)
+	}
+	state, err := a.state()
+	if err != nil {
+		return nil, burnin.Meta{}, err
+	}
+	host := notFolder.ReplaceAllString(f.node.name(), "_")
+	for n := 1; ; n++ {
+		store, meta, err := openAttempt(filepath.Join(state, "burnin", host, fmt.Sprint(n)), n, "")
+		if !errors.Is(err, errFinished) {
+			return store, meta, err
+		}
+	}
+}
+
+var errFinished = errors.New("holds a finished record")
+
+func openAttempt(dir string, n int, next string) (*burnin.Store, burnin.Meta, error) {
+	store, err := burnin.OpenStore(dir)
+	if err != nil {
+		return nil, burnin.Meta{}, usageError(err, "name a folder that can be written with --out")
+	}
+	meta, there, err := store.Meta()
+	switch {
+	case err != nil:
+		return nil, meta, usageError(fmt.Errorf("%s: %w", dir, err), next)
+	case !there:
+		if err := emptyFolder(dir); err != nil {
+			return nil, meta, usageError(err, "name an empty folder with --out")
+		}
+		return store, burnin.Meta{Run: "burnin-" + strings.ToLower(rand.Text()[:8]), Attempt: n}, nil
+	case !meta.Ended.IsZero():
+		return nil, meta, usageError(fmt.Errorf("%s %w", dir, errFinished), next)
+	}
+	return store, meta, nil
+}
+
+// emptyFolder refuses a folder that holds something else.
+func emptyFolder(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("%s holds other files (%s …)", dir, entries[0].Name())
+	}
+	return nil
+}
