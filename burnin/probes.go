@@ -22,6 +22,7 @@ func Probes() []ProbeSpec {
 		NVLink.Spec,
 		NVLinkErrors.Spec,
 		GPUTopology.Spec,
+		FabricManager.Spec,
 		GDSCheck.Spec,
 	}
 }
