@@ -2,6 +2,7 @@ package burnin
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rackproof/rackproof/profiles"
@@ -86,6 +87,8 @@ func (v *pcieView) addSamples(r *Readings) {
 		}
 	}
 	v.trees = append(v.trees, v.samples...)
+	order := func(t treeView) int { return slices.Index(machinePhases, t.phase) }
+	slices.SortStableFunc(v.trees, func(a, b treeView) int { return order(a) - order(b) })
 }
 
 // linkState is what one reading shows of one link.
