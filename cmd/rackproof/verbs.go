@@ -22,6 +22,8 @@ func verbs(a *app) []*cobra.Command {
 		burninCommand(a),
 		captureCommand(a),
 		judgeCommand(a),
+		reportCommand(a),
+		bmcCommand(a),
 		profileCommand(a),
 		simCommand(a),
 		versionCommand(a),
