@@ -39,12 +39,12 @@ func (r report) Done(_ context.Context, e *Env) (bool, error) {
 // tell makes the facts by which a run knows its result.
 func (report) tell(e *Env, j *burnin.Judgement) error {
 	e.Facts[FactResult], e.Facts[FactLine] = string(j.Result), j.Line
-	if fault := e.Facts[FactFault]; fault != "" && j.Result != burnin.Failed {
+	h := worklistEntry(e.Machine, e.Store.Dir(), e.Attempt, j)
+	// A fault that a step found goes before what the judgement makes of its
+	// remains: it says what was wrong, and that nothing else was tested.
+	if fault := e.Facts[FactFault]; fault != "" {
 		e.Facts[FactResult] = string(burnin.Failed)
 		e.Facts[FactLine] = clip(fmt.Sprintf("FAIL %s %s", j.Machine.Place(), fault))
-	}
-	h := worklistEntry(e.Machine, e.Store.Dir(), e.Attempt, j)
-	if h == nil && e.Facts[FactFault] != "" {
 		h = faultEntry(e)
 	}
 	if h == nil {

@@ -113,5 +113,18 @@ func (m *MachineRun) Line() string {
 	if m.Hands != nil {
 		return m.Hands.Why
 	}
-	return m.Facts[FactLine]
+	return m.said()
+}
+
+// said is the result's line without what a table says beside it: word, name and
+// place.
+func (m *MachineRun) said() string {
+	line := m.Facts[FactLine]
+	for _, word := range []string{string(StateDeviations), string(StatePassed), string(StateIncomplete), "FAIL"} {
+		if rest, ok := strings.CutPrefix(line, word+" "+m.Machine.Name); ok {
+			rest = strings.TrimPrefix(strings.TrimSpace(rest), "("+m.Machine.Where()+")")
+			return strings.TrimSpace(rest)
+		}
+	}
+	return line
 }

@@ -39,7 +39,7 @@ type lines struct {
 
 func (l *lines) event(r *provision.Run, e provision.Event) {
 	m := r.Find(e.Machine)
-	if m == nil || !l.sel.Match(m) {
+	if m == nil || !l.sel.Match(m) || m.Runnable() && m.Step == "" { // between its last step and its result
 		return
 	}
 	now := string(m.State) + " " + m.Step
