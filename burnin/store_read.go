@@ -157,7 +157,7 @@ func findAttempt(files *fileSet) (string, error) {
 	case len(tops) == 0:
 		return "", fmt.Errorf("no %s in it: not an evidence folder", metaFile)
 	case len(tops) > 1:
-		return "", fmt.Errorf("holds %d attempts, name one of them: %s", len(tops), strings.Join(tops, ", "))
+		return "", fmt.Errorf("holds %d attempts, name one of them: %s", len(tops), strings.Join(tops[:min(len(tops), 3)], ", "))
 	}
 	return tops[0], nil
 }

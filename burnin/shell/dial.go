@@ -17,7 +17,7 @@ const (
 
 // DialSSH connects to a node, through its jump hosts where there are any. The
 // connection ends with Close, not with ctx. The error names the hop that failed
-// and is one of ErrHostKey, ErrAuth and ErrSilent, or one about local files.
+// and is one of ErrHostKey, ErrAuth and ErrSilent, or a *ConfigError.
 func DialSSH(ctx context.Context, cfg SSHConfig) (*SSH, error) {
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = defaultTimeout
@@ -33,7 +33,7 @@ func DialSSH(ctx context.Context, cfg SSHConfig) (*SSH, error) {
 	}
 	hops, err := cfg.resolve()
 	if err != nil {
-		return nil, err
+		return nil, &ConfigError{err}
 	}
 	s := &SSH{cfg: cfg, hops: hops, slots: make(chan struct{}, maxChannels)}
 	if s.conn, err = s.dial(ctx); err != nil {
@@ -88,11 +88,11 @@ func (s *SSH) dial(ctx context.Context) (*link, error) {
 func (c SSHConfig) connect(ctx context.Context, h hop, dial dialFunc, node bool) (*ssh.Client, error) {
 	trusts, err := c.trusts(h, node)
 	if err != nil {
-		return nil, err
+		return nil, &ConfigError{err}
 	}
 	id, err := c.identify(h, node)
 	if err != nil {
-		return nil, err
+		return nil, &ConfigError{err}
 	}
 	defer id.close()
 	name := h.String()

@@ -19,6 +19,16 @@ var (
 	ErrLost    = errors.New("connection lost")
 )
 
+// ConfigError is what is wrong on our side, before the host is even asked: an
+// address, a key file, the ssh config.
+type ConfigError struct{ Err error }
+
+// Error is that of the cause.
+func (e *ConfigError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *ConfigError) Unwrap() error { return e.Err }
+
 // Error says what happened, to which host, and what to do next.
 type Error struct {
 	Host string // as a person knows it: user@host:port, with the hop it is behind

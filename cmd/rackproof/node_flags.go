@@ -125,6 +125,7 @@ func (f *nodeFlags) open(ctx context.Context, log *slog.Logger, note func(string
 func nodeError(machine string, err error) error {
 	var (
 		known  *exitError
+		config *shell.ConfigError
 		remote *shell.Error
 		held   *burnin.HeldError
 	)
@@ -141,7 +142,7 @@ func nodeError(machine string, err error) error {
 		e.code, e.Code, e.Next = exitNotFinished, "lost", "look at its console or BMC; the same command again goes on"
 	case errors.As(err, &remote):
 		e.code, e.Code = exitNotFinished, "unreachable"
-	case errors.Is(err, os.ErrNotExist):
+	case errors.As(err, &config):
 		e.code, e.Code = exitUsage, "usage"
 	}
 	return e
