@@ -1,6 +1,7 @@
 package burnin
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -188,8 +189,9 @@ func (j *Judgement) sumUp() Result {
 }
 
 // Worst returns the findings that decide the result, worst first: what a person
-// must read. Findings about one part with a serial come before those about the
-// machine, because they say where to go.
+// must read. Which machine this is comes first, then damage that a part reports of
+// itself, then what follows from it; findings about a part with a serial come
+// before those about the machine, because they say where to go.
 func (j *Judgement) Worst() []Finding {
 	var out []Finding
 	for _, f := range j.Findings {
@@ -201,9 +203,19 @@ func (j *Judgement) Worst() []Finding {
 		if a.Verdict != b.Verdict {
 			return int(b.Verdict) - int(a.Verdict)
 		}
-		return named(b) - named(a)
+		return cmp.Or(firstHand(a)-firstHand(b), named(b)-named(a))
 	})
 	return out
+}
+
+// firstHand ranks findings by how near they are to the cause: a GPU that fell off
+// the bus also has no link, no memory and no NVLink.
+func firstHand(f Finding) int {
+	causes := []string{"identity", "gpu.ecc", "gpu.remap", "gpu.xid", "memory.errors"}
+	if i := slices.Index(causes, f.Check); i >= 0 {
+		return i
+	}
+	return len(causes)
 }
 
 func named(f Finding) int {

@@ -45,6 +45,8 @@ func (j *Judgement) firstLine() string {
 		return clip("FAIL " + j.Machine.Place() + " " + worst[0].Sentence())
 	case j.Result == Incomplete && len(worst) > 0:
 		return clip("INCOMPLETE " + j.Machine.Place() + " " + worst[0].Sentence())
+	case j.Result == Incomplete && j.Coverage == CoverPartial:
+		return clip("INCOMPLETE " + j.Machine.Place() + " " + j.noFault())
 	case j.Result == Incomplete:
 		return clip("INCOMPLETE " + j.Machine.Place() + " " + j.whyIncomplete())
 	}
@@ -59,7 +61,7 @@ func (j *Judgement) whyIncomplete() string {
 		}
 	}
 	if len(open) == 0 {
-		return "no fault in what was given; not everything was measured"
+		return "nothing required was measured"
 	}
 	n := open[0]
 	more := ""
@@ -67,6 +69,20 @@ func (j *Judgement) whyIncomplete() string {
 		more = fmt.Sprintf(" (+%d more)", len(open)-1)
 	}
 	return "not proven: " + n.Check + more + ": " + n.Why
+}
+
+// noFault is all that loose files can say of a machine.
+func (j *Judgement) noFault() string {
+	passed := 0
+	for _, f := range j.Findings {
+		if f.Verdict == Pass {
+			passed++
+		}
+	}
+	if passed == 0 {
+		return "no fault in what was given, and nothing in it proves anything"
+	}
+	return fmt.Sprintf("no fault in what was given (%d findings pass); loose files never pass a machine", passed)
 }
 
 // Sentence says what was seen of which part, in one line.

@@ -9,44 +9,101 @@ import (
 	"github.com/rackproof/rackproof/profiles"
 )
 
-// mostShown bounds how many findings the text for one machine spells out; the
-// rest is counted, and is all in the report.
-const mostShown = 6
+// The text of one machine is bounded; the rest is counted, and is all in the
+// report.
+const (
+	mostParts = 4 // parts spelled out
+	mostSeen  = 4 // things seen of one part
+	mostOpen  = 4 // quantities not proven
+)
 
 // Text writes the lines of one machine for a terminal or a ticket: a first line
-// that is enough on its own, then part, what was seen, what to do.
+// that is enough on its own, then per part what was seen and what to do.
 func Text(w io.Writer, j *burnin.Judgement) error {
 	var b strings.Builder
 	b.WriteString(j.Line + "\n")
-	worst := j.Worst()
-	for i, f := range worst {
-		if i == mostShown {
-			fmt.Fprintf(&b, "     …    %d more findings in the report\n", len(worst)-i)
+	machine := j.Machine.Name
+	if j.Coverage == burnin.CoverPartial {
+		machine = "" // nothing that could be retested by that name
+	}
+	parts := byPart(j.Worst())
+	said := map[string]bool{}
+	for i, fs := range parts {
+		if i == mostParts {
+			fmt.Fprintf(&b, "     …     %d more parts in the report\n", len(parts)-i)
 			break
 		}
-		writeFinding(&b, j.Machine.Name, f, i == 0)
+		writePart(&b, machine, fs, i == 0, said)
 	}
-	writeWarnings(&b, j)
-	writeOpen(&b, j)
+	writeRemarks(&b, j)
+	if j.Coverage == burnin.CoverPartial {
+		writeShown(&b, j)
+	} else {
+		writeOpen(&b, j)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func writeFinding(b *strings.Builder, machine string, f burnin.Finding, first bool) {
-	if !first {
-		fmt.Fprintf(b, "     also  %s\n", f.Sentence())
+// byPart groups findings by the part they are about, in the order given.
+func byPart(fs []burnin.Finding) [][]burnin.Finding {
+	var groups [][]burnin.Finding
+	at := map[string]int{}
+	for _, f := range fs {
+		i, ok := at[f.Part]
+		if !ok {
+			i = len(groups)
+			at[f.Part] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], f)
 	}
-	if id := PartID(f); id != "" {
+	return groups
+}
+
+// writePart writes what is known of one part. The first part's first finding is
+// the first line of the machine already. A ladder is spelled out once: said
+// remembers which.
+func writePart(b *strings.Builder, machine string, fs []burnin.Finding, first bool, said map[string]bool) {
+	if !first {
+		fmt.Fprintf(b, "     also  %s\n", fs[0].Sentence())
+	}
+	if id := PartID(fs[0]); id != "" {
 		fmt.Fprintf(b, "     part  %s\n", id)
 	}
-	seen := f.Check + " " + strings.ReplaceAll(f.Quantity, "_", " ")
-	if f.Limit != nil {
-		seen += fmt.Sprintf(": %v, limit %v %s", f.Measured, f.Limit, f.Unit)
+	for i, f := range fs {
+		if i == mostSeen {
+			fmt.Fprintf(b, "           %d more findings of it in the report\n", len(fs)-i)
+			break
+		}
+		head := "seen "
+		if i > 0 {
+			head = "     "
+		}
+		fmt.Fprintf(b, "     %s %s (%s; evidence %s)\n", head, seen(f), f.Check, strings.Join(f.Evidence, ", "))
 	}
-	fmt.Fprintf(b, "     seen  %s (evidence %s)\n", strings.TrimSpace(seen), strings.Join(f.Evidence, ", "))
-	if do := Ladder(machine, f.Advice); do != "" {
-		fmt.Fprintf(b, "     do    %s\n", do)
+	rungs := Ladder(machine, fs[0].Advice)
+	key := strings.Join(rungs, "\n")
+	if said[key] {
+		return
 	}
+	said[key] = true
+	for i, rung := range rungs {
+		head := "do   "
+		if i > 0 {
+			head = "     "
+		}
+		fmt.Fprintf(b, "     %s %s\n", head, rung)
+	}
+}
+
+// seen says what was measured against which limit.
+func seen(f burnin.Finding) string {
+	why := strings.TrimPrefix(strings.TrimPrefix(f.Sentence(), f.Part), " ")
+	if f.Limit == nil || f.Measured == nil {
+		return why
+	}
+	return fmt.Sprintf("%s [%s %s, limit %s]", why, words(f.Quantity), value(f.Measured, f.Unit), limitText(f))
 }
 
 // PartID names the part of a finding by serial, PCI address and, last and in
@@ -65,26 +122,25 @@ func PartID(f burnin.Finding) string {
 	return strings.Join(ids, " · ")
 }
 
-// Ladder puts the rungs of an advice ladder on one line, each with its minutes and
-// who may do it.
-func Ladder(machine string, rungs []burnin.Advice) string {
-	parts := make([]string, 0, len(rungs))
+// Ladder spells out the rungs of an advice ladder, each with its minutes and who
+// may do it. The first names the retest of machine, unless machine is blank.
+func Ladder(machine string, rungs []burnin.Advice) []string {
+	lines := make([]string, 0, len(rungs))
 	for i, r := range rungs {
 		s := fmt.Sprintf("%d %s", i+1, r.Do)
-		if i == 0 {
+		if i == 0 && machine != "" {
 			s += fmt.Sprintf(", `rackproof retest %s`", machine)
 		}
+		who := r.Who
 		if r.Minutes > 0 {
-			s += fmt.Sprintf(" (%d min, %s)", r.Minutes, r.Who)
-		} else {
-			s += " (" + r.Who + ")"
+			who = fmt.Sprintf("%d min, %s", r.Minutes, r.Who)
 		}
-		parts = append(parts, s)
+		lines = append(lines, s+" ("+who+")")
 	}
-	return strings.Join(parts, "   ")
+	return lines
 }
 
-func writeWarnings(b *strings.Builder, j *burnin.Judgement) {
+func writeRemarks(b *strings.Builder, j *burnin.Judgement) {
 	for _, f := range j.Findings {
 		if f.Verdict == burnin.Warn && f.Scope != profiles.OutOfScope {
 			fmt.Fprintf(b, "     note  %s\n", f.Sentence())
@@ -95,13 +151,58 @@ func writeWarnings(b *strings.Builder, j *burnin.Judgement) {
 	}
 }
 
+// writeShown lists what loose files show, one line a quantity: there is no result
+// to explain, and what other probes would show was not asked.
+func writeShown(b *strings.Builder, j *burnin.Judgement) {
+	for _, l := range WorstByQuantity(j.Findings) {
+		if l.Verdict != burnin.Pass {
+			continue
+		}
+		worst := l.Part
+		if l.Parts > 1 {
+			worst = fmt.Sprintf("worst of %d is %s", l.Parts, l.Part)
+		}
+		fmt.Fprintf(b, "     pass  %s %s: %s, limit %s (%s)\n", l.Check, words(l.Quantity), value(l.Measured, l.Unit), limitText(l.Finding), worst)
+	}
+	writeUnproven(b, j)
+}
+
+// writeUnproven lists what the files given could not prove of what they do speak
+// of, like parts on one line.
+func writeUnproven(b *strings.Builder, j *burnin.Judgement) {
+	asked := map[string]bool{}
+	for _, f := range j.Findings {
+		asked[f.Check] = asked[f.Check] || f.Verdict != burnin.NotApplicable
+	}
+	var order []string
+	parts := map[string][]string{}
+	for _, n := range j.NotRun {
+		if !asked[n.Check] || strings.Contains(n.Why, burnin.ErrNotRun.Error()) {
+			continue
+		}
+		key := n.Check + " " + words(n.Quantity) + "\x00" + n.Why
+		if parts[key] == nil {
+			order = append(order, key)
+		}
+		parts[key] = append(parts[key], n.Part)
+	}
+	for _, key := range order {
+		what, why, _ := strings.Cut(key, "\x00")
+		of := parts[key]
+		if len(of) > 3 {
+			of = append(of[:3:3], fmt.Sprintf("%d more", len(of)-3))
+		}
+		fmt.Fprintf(b, "     open  %s of %s not proven: %s\n", what, strings.Join(of, ", "), why)
+	}
+}
+
 func writeOpen(b *strings.Builder, j *burnin.Judgement) {
 	shown, more := 0, 0
 	for _, n := range j.NotRun {
 		if n.Scope != profiles.Required {
 			continue
 		}
-		if shown == mostShown {
+		if shown == mostOpen {
 			more++
 			continue
 		}
