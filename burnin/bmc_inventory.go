@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -26,7 +27,7 @@ type BMCTree struct {
 	Drives   []BMCPart
 	PSUs     []BMCPart
 	Firmware []BMCPart // Label is what it is of, Model its version
-	Partial  []string // "<uri>: why"
+	Partial  []string  // "<uri>: why"
 }
 
 // BMCPart is one part, or an empty place for one.
@@ -103,7 +104,7 @@ func (b redfishBody) text(path ...string) string {
 	case string:
 		return plainIdentity(v)
 	case float64:
-		return fmt.Sprint(v)
+		return strconv.FormatFloat(v, 'f', -1, 64)
 	default:
 		return ""
 	}

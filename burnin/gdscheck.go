@@ -13,9 +13,9 @@ import (
 var GDSCheck = Probe[GDSReport]{
 	Spec: ProbeSpec{
 		Name: "gdscheck",
-		Command: always(`for g in gdscheck /usr/local/cuda/gds/tools/gdscheck /usr/local/cuda/gds/tools/gdscheck.py /usr/local/cuda-*/gds/tools/gdscheck; do
+		Command: always(`(for g in gdscheck /usr/local/cuda/gds/tools/gdscheck /usr/local/cuda/gds/tools/gdscheck.py /usr/local/cuda-*/gds/tools/gdscheck; do
   command -v "$g" >/dev/null 2>&1 && { "$g" -p; exit $?; }
-done; echo "gdscheck is not in this image" >&2; exit 127`),
+done; echo "gdscheck is not in this image" >&2; exit 127)`),
 		Phases:   []Phase{PhaseBefore},
 		Family:   "nvidia-smi",
 		Deadline: 2 * time.Minute,

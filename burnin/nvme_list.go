@@ -43,7 +43,8 @@ func parseNVMeList(e *Evidence) (NVMeDrives, error) {
 	body, complete := e.Body()
 	doc, err := findJSON(body)
 	if err != nil {
-		return NVMeDrives{}, fmt.Errorf("nvme-list: %w", err)
+		line, _, _ := strings.Cut(strings.TrimSpace(string(body)+"\n"+string(e.Err)), "\n")
+		return NVMeDrives{}, fmt.Errorf("nvme-list: %w (%.80q)", err, line)
 	}
 	list := NVMeDrives{Complete: complete}
 	if top, ok := doc.(map[string]any); !ok || top["Devices"] == nil {
