@@ -1,0 +1,110 @@
+package burnin
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// fuzzParser feeds a parser with what is left of good output. It must not panic, and
+// must give the same answer twice: judging is pure.
+func fuzzParser(f *testing.F, probe string, seeds ...string) {
+	f.Helper()
+	parse := hostParsers()[probe]
+	files, err := filepath.Glob(filepath.Join("testdata", "host-node", "*", probe+"*.out"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	for _, s := range seeds {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, out []byte) {
+		first := parse(&Evidence{Out: out, Ended: EndedUnknown})
+		second := parse(&Evidence{Out: out, Ended: EndedUnknown})
+		if (first == nil) != (second == nil) {
+			t.Errorf("two readings of one output differ: %v and %v", first, second)
+		}
+	})
+}
+
+func FuzzLSPCI(f *testing.F) {
+	fuzzParser(f, "lspci", "00:01.0 PCI bridge [0604]: Example [8086:352a] (rev ff)\n\tBus: primary=00, secondary=00, subordinate=19\n\t\tLnkSta:\tSpeed 32GT/s, Width x63\n", "19:00.0 0302: 10de:2330\n")
+}
+
+func FuzzPCISysfs(f *testing.F) {
+	fuzzParser(f, "pci-sysfs", pciSysfsHead+"\ndev\t0000:19:00.0\tparent=0000:19:00.0\nslot\t0000:19\tx\nblk\t0000:19:00.0\tnvmecn\t1\t2\t3\n"+pciSysfsEnd+"1\n")
+}
+
+func FuzzDmidecode(f *testing.F) {
+	fuzzParser(f, "dmidecode", "Handle 0x0, DMI type 99999999999999999999, 1 bytes\nMemory Device\n\tSize: 9999999999999 TB\n")
+}
+
+func FuzzEDAC(f *testing.F) {
+	fuzzParser(f, "edac", "mc1: csrow1: CPU_SrcID#1_Channel#1_DIMM#0: 31 Corrected Errors\n")
+}
+
+func FuzzRAS(f *testing.F) {
+	fuzzParser(f, "ras", "MCE events:\n1 .. error: Corrected error, CECC\n", "Label\tCE\tUE\nx\t1\t2\n")
+}
+
+func FuzzKernelLog(f *testing.F) {
+	fuzzParser(f, "kernel-log", "[    1.0] NVRM: Xid (PCI:0000:61:00): 79, GPU has fallen off the bus.\n", "3,1,99999999999999999999,-;EDAC MC0: 1 UE x\n")
+}
+
+func FuzzLSCPU(f *testing.F) {
+	fuzzParser(f, "lscpu", `{"lscpu":[{"field":"CPU(s):","data":"8","children":[]}]}`, "CPU(s): 8\n")
+}
+
+func FuzzOS(f *testing.F) { fuzzParser(f, "os", "kernel=6.12\nuptime=1 2\ndmi.product_uuid=x\n") }
+
+func FuzzNVMeList(f *testing.F) {
+	fuzzParser(f, "nvme-list", `{"Devices":[{"Controller":"nvme0","SerialNumber":"S","Namespaces":[{"PhysicalSize":"1e400"}]}]}`)
+}
+
+func FuzzNVMeSmart(f *testing.F) {
+	fuzzParser(f, "nvme-smart", `{"critical_warning":{"value":"0x"},"avail_spare":-1,"media_errors":1e999}`, "available_spare : 100%\n")
+}
+
+func FuzzSmartctl(f *testing.F) { fuzzParser(f, "smartctl") }
+
+func FuzzBlockDevices(f *testing.F) {
+	fuzzParser(f, "block-devices", `{"blockdevices":[{"name":"sda","size":"9M","children":[null,{"children":[]}]}]}`)
+}
+
+func FuzzGDSCheck(f *testing.F) { fuzzParser(f, "gdscheck") }
+
+func FuzzBMCLan(f *testing.F) { fuzzParser(f, "bmc-lan") }
+
+func FuzzBMCInventory(f *testing.F) {
+	fuzzParser(f, "bmc-inventory", `{"/a":{"@odata.type":"#Power.v1","PowerSupplies":[{},[],null]},"/b":{"@odata.type":"#PCIeDevice.v1","Oem":{"X":{"GPUSlot":"3"}}}}`)
+}
+
+// FuzzHostChecks judges broken evidence: no check may panic, and a cut output never
+// passes what the whole one fails.
+func FuzzHostChecks(f *testing.F) {
+	f.Add("pci-sysfs", 300)
+	f.Add("dmidecode", 2000)
+	f.Add("kernel-log", 40)
+	f.Fuzz(func(t *testing.T, probe string, cut int) {
+		rec := hostNode(t)
+		for _, e := range rec.Evidence {
+			if e.Probe == strings.TrimSpace(probe) && cut >= 0 && cut < len(e.Out) {
+				e.Out = e.Out[:cut]
+			}
+		}
+		r := NewReadings(rec)
+		for _, c := range hostChecks() {
+			if len(c.Judge(r, gpuProfile(t, "host-node"), newGPUParts)) == 0 {
+				t.Errorf("%s gives no answer", c.Name)
+			}
+		}
+	})
+}
