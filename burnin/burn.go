@@ -97,7 +97,7 @@ func (b *burn) open(ctx context.Context) (err error) {
 	if there && b.Resume {
 		b.meta = old
 	} else {
-		b.meta = Meta{Run: b.Run, Machine: b.Machine.Name, Attempt: b.Attempt, Coverage: b.coverage(), Started: time.Now(), Rackproof: b.Rackproof}
+		b.meta = Meta{Simulated: b.facts.Simulated(), Run: b.Run, Machine: b.Machine.Name, Attempt: b.Attempt, Coverage: b.coverage(), Started: time.Now(), Rackproof: b.Rackproof}
 		b.Resume = false
 	}
 	if b.Resume && b.Store.bootID() != b.facts.BootID {

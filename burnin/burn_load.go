@@ -236,34 +236,19 @@ func sampleCommand(p ProbeSpec, n *Node) string {
 func (r *loadRun) watch(ctx context.Context) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	stopped := false
 	for {
-		report, err := r.folder.poll(ctx, r.stream.offsets())
+		report, err := r.fetch(ctx)
 		if err != nil {
 			return err
 		}
-		if err := r.stream.take(report.chunks); err != nil {
+		r.last = report
+		if err := cut(report.ended); err != nil {
 			return err
 		}
 		r.progress(report)
-		if !stopped {
-			r.last = report
-			if err := cut(report.ended); err != nil {
-				return err
-			}
-		}
 		late := time.Since(r.began) > r.Duration+2*overtime
-		switch {
-		case !stopped && (report.ended != "" || report.loadsOver() || late):
-			if _, err := r.folder.stop(ctx); err != nil {
-				return err
-			}
-			stopped = true
-			continue
-		case stopped && len(report.chunks) == 0:
-			return nil
-		case stopped:
-			continue // more to fetch
+		if report.ended != "" || report.loadsOver() || late {
+			return r.drain(ctx)
 		}
 		select {
 		case <-tick.C:
@@ -271,6 +256,30 @@ func (r *loadRun) watch(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// fetch polls once and stores what it brings.
+func (r *loadRun) fetch(ctx context.Context) (*report, error) {
+	report, err := r.folder.poll(ctx, r.stream.offsets())
+	if err != nil {
+		return nil, err
+	}
+	return report, r.stream.take(report.chunks)
+}
+
+// drain stops the samplers and what else runs, and fetches the rest.
+func (r *loadRun) drain(ctx context.Context) error {
+	if _, err := r.folder.stop(ctx); err != nil {
+		return err
+	}
+	for range 200 { // a process that cannot be ended may write for ever
+		report, err := r.fetch(ctx)
+		if err != nil || len(report.chunks) == 0 {
+			return err
+		}
+	}
+	r.note("output under load was cut: it did not end")
+	return nil
 }
 
 // cut tells a load that was ended before its time from one that is over.

@@ -137,7 +137,7 @@ type collection struct {
 func (c *collection) run(ctx context.Context, j job, hung bool) (*Evidence, error) {
 	e := &Evidence{
 		Probe: j.probe.Name, Instance: j.instance, Phase: c.phase, Source: c.node.Origin, Command: j.command,
-		BootID: c.facts.BootID, ToolVersion: c.found.versions[j.probe.Name],
+		BootID: c.facts.BootID, ToolVersion: c.found.versions[j.probe.Name], Simulated: c.facts.Simulated(),
 		Started: time.Now().UTC(), Ended: EndedNoTool,
 	}
 	var failed error

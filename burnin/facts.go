@@ -24,10 +24,17 @@ type Facts struct {
 	Vendor  string // DMI, as are the next two
 	Product string
 	Board   string
+	OS      string // ID of os-release
 	tools   map[string]bool
 
 	skew time.Duration // node's clock minus ours
 }
+
+// simulatedOS is what the simulated rack's hosts call themselves.
+const simulatedOS = "rackproof-simulated"
+
+// Simulated reports whether the node says that it is a simulated one.
+func (f *Facts) Simulated() bool { return f.OS == simulatedOS }
 
 // Has reports whether a program is on the node.
 func (f *Facts) Has(tool string) bool { return tool == "" || f.tools[tool] }
@@ -37,6 +44,7 @@ echo "host $(uname -n)"
 echo "clock $(date -u +%Y-%m-%dT%H:%M:%SZ)"
 echo "boot $(cat /proc/sys/kernel/random/boot_id 2>/dev/null)"
 echo "uid $(id -u)"
+echo "os $(sed -n 's/^ID=//p' /etc/os-release 2>/dev/null)"
 echo "cpus $(getconf _NPROCESSORS_ONLN)"
 for k in sys_vendor product_name board_name; do
 	if [ -r /sys/class/dmi/id/$k ]; then echo "$k $(cat /sys/class/dmi/id/$k)"; fi
@@ -75,7 +83,7 @@ func parseFacts(b []byte) (*Facts, error) {
 	numbers := map[string]*int{"uid": &f.UID, "cpus": &f.CPUs, "gpus": &f.GPUs, "nvmes": &f.NVMes}
 	words := map[string]*string{
 		"host": &f.Host, "clock": &f.Clock, "boot": &f.BootID,
-		"sys_vendor": &f.Vendor, "product_name": &f.Product, "board_name": &f.Board,
+		"sys_vendor": &f.Vendor, "product_name": &f.Product, "board_name": &f.Board, "os": &f.OS,
 	}
 	whole := false
 	for line := range bytes.Lines(b) {

@@ -58,14 +58,16 @@ func choose(loads []Load, f *Facts, p *profiles.Profile) (chosen, missing []Load
 
 // hasClass reports whether the node has, or should have, such parts.
 func hasClass(c Class, f *Facts, p *profiles.Profile) bool {
-	switch c {
-	case ClassSXM, ClassPCIeGPU:
+	switch {
+	case isGPU(c):
 		return f.GPUs > 0 || p.GPU.Count.Set()
-	case ClassNVMe:
+	case c == ClassNVMe:
 		return f.NVMes > 0
 	}
 	return true
 }
+
+func isGPU(c Class) bool { return c == ClassSXM || c == ClassPCIeGPU }
 
 // Notice says before anything runs what will be loaded, written and left behind.
 func Notice(f *Facts, loads []Load, p *profiles.Profile, d time.Duration) string {
@@ -75,30 +77,31 @@ func Notice(f *Facts, loads []Load, p *profiles.Profile, d time.Duration) string
 	chosen, missing := choose(loads, f, p)
 	var parts []string
 	for _, l := range chosen {
-		switch l.Busy[0] {
-		case ClassSXM, ClassPCIeGPU:
+		switch class := l.Busy[0]; {
+		case isGPU(class):
 			parts = append(parts, plural(f.GPUs, "GPU"))
-		case ClassNVMe:
+		case class == ClassNVMe:
 			parts = append(parts, plural(f.NVMes, "NVMe drive")+" (reads only)")
-		case ClassCPU:
+		case class == ClassCPU:
 			parts = append(parts, plural(f.CPUs, "CPU thread"))
 		}
 	}
 	if len(parts) == 0 || d <= 0 {
 		return "Will only look, load nothing. Writes to no disk. Changes no setting. Leaves nothing."
 	}
-	s := fmt.Sprintf("Will load %s for %s. Writes to no disk. Changes no setting. Leaves nothing.", list(parts), span(d))
+	var s strings.Builder
+	fmt.Fprintf(&s, "Will load %s for %s. Writes to no disk. Changes no setting. Leaves nothing.", list(parts), span(d))
 	for _, l := range missing {
-		s += fmt.Sprintf(" No %s load: %s is not on the node, so what needs one is not run.", className(l.Busy[0]), l.Tool)
+		fmt.Fprintf(&s, " No %s load: %s is not on the node, so what needs one is not run.", className(l.Busy[0]), l.Tool)
 	}
-	return s
+	return s.String()
 }
 
 func className(c Class) string {
-	switch c {
-	case ClassSXM, ClassPCIeGPU:
+	switch {
+	case isGPU(c):
 		return "GPU"
-	case ClassNVMe:
+	case c == ClassNVMe:
 		return "NVMe"
 	}
 	return strings.ToUpper(string(c))

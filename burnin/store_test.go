@@ -109,6 +109,7 @@ func TestStoreRefuses(t *testing.T) {
 		{"broken json", edit("load/pci-sysfs.json", "{"), "load/pci-sysfs.json"},
 		{"not evidence", gone(metaFile), "not an evidence folder"},
 		{"moved", func(t *testing.T, dir string) {
+			t.Helper()
 			for _, suffix := range []string{".out", ".err", ".json"} {
 				if err := os.Rename(filepath.Join(dir, "before/nvme-smart@nvme0"+suffix), filepath.Join(dir, "before/nvme-smart@nvme1"+suffix)); err != nil {
 					t.Fatal(err)
@@ -116,6 +117,7 @@ func TestStoreRefuses(t *testing.T) {
 			}
 		}, "the file was moved or edited"},
 		{"link out of it", func(t *testing.T, dir string) {
+			t.Helper()
 			gone("load/pci-sysfs.out")(t, dir)
 			if err := os.Symlink("/etc/hostname", filepath.Join(dir, "load/pci-sysfs.out")); err != nil {
 				t.Fatal(err)
@@ -135,6 +137,7 @@ func TestStoreRefuses(t *testing.T) {
 
 func edit(name, text string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
+		t.Helper()
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -143,6 +146,7 @@ func edit(name, text string) func(*testing.T, string) {
 
 func gone(name string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
+		t.Helper()
 		if err := os.Remove(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}

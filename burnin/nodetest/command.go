@@ -169,7 +169,7 @@ func (s *system) facts(want []string) string {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "host %s\nclock %s\nboot %s\nuid 0\ncpus %d\n", s.hostname(), s.Now.UTC().Format("2006-01-02T15:04:05Z"), s.BootID, s.M.CPU.Sockets*s.M.CPU.Cores*2)
+	fmt.Fprintf(&b, "host %s\nclock %s\nboot %s\nuid 0\nos rackproof-simulated\ncpus %d\n", s.hostname(), s.Now.UTC().Format("2006-01-02T15:04:05Z"), s.BootID, s.M.CPU.Sockets*s.M.CPU.Cores*2)
 	fmt.Fprintf(&b, "sys_vendor %s\nproduct_name %s\nboard_name %s\ngpus %d\nnvmes %d\n", s.M.Manufacturer, s.M.Product, s.M.Board, gpus, len(s.M.Drives))
 	for _, t := range want {
 		if s.onImage(t) {

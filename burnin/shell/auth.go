@@ -71,8 +71,7 @@ func (id *identity) addFile(name string) error {
 		return fmt.Errorf("SSH key: %w", err)
 	}
 	signer, err := ssh.ParsePrivateKey(pem)
-	var locked *ssh.PassphraseMissingError
-	if errors.As(err, &locked) {
+	if _, locked := errors.AsType[*ssh.PassphraseMissingError](err); locked {
 		return fmt.Errorf("SSH key %s has a passphrase: load it with `ssh-add %s` and leave --key out", name, name)
 	}
 	if err != nil {

@@ -202,7 +202,7 @@ func TestInterruptLeavesNothing(t *testing.T) {
 				t.Fatalf("error %v, want %v", err, why)
 			}
 			_, err := os.Stat(root)
-			if detached := why == burnin.ErrDetach; detached != (err == nil) {
+			if detached := errors.Is(why, burnin.ErrDetach); detached != (err == nil) {
 				t.Errorf("folder on the node: %v", err)
 			}
 			if err := burnin.Burn(t.Context(), burnOptions(Local{}, store, root, 10*time.Second)); err != nil {

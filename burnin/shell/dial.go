@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"slices"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -51,8 +52,8 @@ type link struct {
 
 func (l *link) close() error {
 	err := l.client.Close()
-	for i := len(l.under) - 1; i >= 0; i-- {
-		err = errors.Join(err, l.under[i].Close())
+	for _, c := range slices.Backward(l.under) {
+		err = errors.Join(err, c.Close())
 	}
 	if isGone(err) {
 		return nil

@@ -13,6 +13,28 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
+// Pin adds a host key as a person gives it: a fingerprint "SHA256:…", a public key
+// line "ssh-ed25519 AAAA…", or a file with one.
+func (c *SSHConfig) Pin(key string) error {
+	if strings.HasPrefix(key, "SHA256:") {
+		c.Fingerprints = append(c.Fingerprints, key)
+		return nil
+	}
+	b := []byte(key)
+	if !strings.Contains(key, " ") {
+		var err error
+		if b, err = os.ReadFile(key); err != nil {
+			return err
+		}
+	}
+	public, _, _, _, err := ssh.ParseAuthorizedKey(b)
+	if err != nil {
+		return err
+	}
+	c.HostKeys = append(c.HostKeys, public)
+	return nil
+}
+
 // trust is how one host key is checked: the check, and the algorithms that are
 // asked for. The latter matters as much: a server with several keys shows the one
 // we prefer, and if that is not the one we know, a good host looks like an

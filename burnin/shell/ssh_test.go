@@ -20,16 +20,14 @@ import (
 
 // TestContract is what every live shell must do.
 func TestContract(t *testing.T) {
-	shells := map[string]func(*testing.T) burnin.Shell{
-		"ssh":   func(t *testing.T) burnin.Shell { return dialed(t, startSSHD(t).config()) },
-		"local": func(*testing.T) burnin.Shell { return Local{} },
-	}
-	for name, open := range shells {
-		t.Run(name, func(t *testing.T) { contract(t, open(t)) })
+	shells := map[string]burnin.Shell{"ssh": dialed(t, startSSHD(t).config()), "local": Local{}}
+	for name, sh := range shells {
+		t.Run(name, func(t *testing.T) { contract(t, sh) })
 	}
 }
 
 func contract(t *testing.T, sh burnin.Shell) {
+	t.Helper()
 	tests := []struct {
 		name, line, stdin string
 		out, err          string
@@ -86,6 +84,7 @@ func contract(t *testing.T, sh burnin.Shell) {
 // deadline uses a command that ignores every polite request to end, as one in the
 // D state would.
 func deadline(t *testing.T, sh burnin.Shell) {
+	t.Helper()
 	began := time.Now()
 	o := run(t, sh, burnin.Command{Line: "trap '' TERM HUP INT; echo begun; while :; do sleep 1; done", Deadline: 1500 * time.Millisecond})
 	if took := time.Since(began); took > 6*time.Second {
@@ -143,7 +142,7 @@ func TestSSHManyAtOnce(t *testing.T) {
 func TestSSHHostKey(t *testing.T) {
 	s := startSSHD(t)
 	other := newKey(t, filepath.Join(t.TempDir(), "k"), "ed25519")
-	known := func(t *testing.T, keys ...ssh.PublicKey) []string {
+	known := func(keys ...ssh.PublicKey) []string {
 		f := filepath.Join(t.TempDir(), "known_hosts")
 		var b strings.Builder
 		for _, k := range keys {
@@ -154,31 +153,31 @@ func TestSSHHostKey(t *testing.T) {
 	}
 	tests := []struct {
 		name string
-		set  func(*testing.T, *SSHConfig)
+		set  func(*SSHConfig)
 		says string // "" = accepted
 	}{
-		{"pinned", func(_ *testing.T, c *SSHConfig) {}, ""},
-		{"pinned rsa of two", func(_ *testing.T, c *SSHConfig) { c.HostKeys = []ssh.PublicKey{s.rsaKey} }, ""},
-		{"pinned other", func(_ *testing.T, c *SSHConfig) { c.HostKeys = []ssh.PublicKey{other} }, "another one has its address"},
-		{"fingerprint", func(_ *testing.T, c *SSHConfig) {
+		{"pinned", func(*SSHConfig) {}, ""},
+		{"pinned rsa of two", func(c *SSHConfig) { c.HostKeys = []ssh.PublicKey{s.rsaKey} }, ""},
+		{"pinned other", func(c *SSHConfig) { c.HostKeys = []ssh.PublicKey{other} }, "another one has its address"},
+		{"fingerprint", func(c *SSHConfig) {
 			c.HostKeys, c.Fingerprints = nil, []string{ssh.FingerprintSHA256(s.hostKey)}
 		}, ""},
-		{"fingerprint rsa", func(_ *testing.T, c *SSHConfig) {
+		{"fingerprint rsa", func(c *SSHConfig) {
 			c.HostKeys, c.Fingerprints = nil, []string{ssh.FingerprintSHA256(s.rsaKey)}
 		}, ""},
-		{"fingerprint other", func(_ *testing.T, c *SSHConfig) {
+		{"fingerprint other", func(c *SSHConfig) {
 			c.HostKeys, c.Fingerprints = nil, []string{ssh.FingerprintSHA256(other)}
 		}, "expected SHA256:"},
-		{"known", func(t *testing.T, c *SSHConfig) { c.HostKeys, c.KnownHosts = nil, known(t, s.hostKey) }, ""},
-		{"known by rsa only", func(t *testing.T, c *SSHConfig) { c.HostKeys, c.KnownHosts = nil, known(t, s.rsaKey) }, ""},
-		{"known as other", func(t *testing.T, c *SSHConfig) { c.HostKeys, c.KnownHosts = nil, known(t, other) }, "ssh-keygen -R 127.0.0.1"},
-		{"not known", func(t *testing.T, c *SSHConfig) { c.HostKeys, c.KnownHosts = nil, known(t) }, "pass --host-key SHA256:"},
-		{"no file", func(t *testing.T, c *SSHConfig) { c.HostKeys, c.KnownHosts = nil, []string{"/nonexistent"} }, "not in any known_hosts file"},
+		{"known", func(c *SSHConfig) { c.HostKeys, c.KnownHosts = nil, known(s.hostKey) }, ""},
+		{"known by rsa only", func(c *SSHConfig) { c.HostKeys, c.KnownHosts = nil, known(s.rsaKey) }, ""},
+		{"known as other", func(c *SSHConfig) { c.HostKeys, c.KnownHosts = nil, known(other) }, "ssh-keygen -R 127.0.0.1"},
+		{"not known", func(c *SSHConfig) { c.HostKeys, c.KnownHosts = nil, known() }, "pass --host-key SHA256:"},
+		{"no file", func(c *SSHConfig) { c.HostKeys, c.KnownHosts = nil, []string{"/nonexistent"} }, "not in any known_hosts file"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := s.config()
-			tt.set(t, &cfg)
+			tt.set(&cfg)
 			sh, err := DialSSH(t.Context(), cfg)
 			if tt.says == "" {
 				if err != nil {

@@ -258,4 +258,3 @@ func TestInterruptedBurnin(t *testing.T) {
 		t.Errorf("exit %d, %q", got.code, got.err)
 	}
 }
-

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/crypto/ssh"
 
 	"github.com/rackproof/rackproof/burnin"
 	"github.com/rackproof/rackproof/burnin/shell"
@@ -74,30 +73,11 @@ func (f *nodeFlags) config(log *slog.Logger) (shell.SSHConfig, error) {
 		cfg.KeyFiles = append(cfg.KeyFiles, strings.TrimPrefix(k, "file:"))
 	}
 	for _, k := range f.hostKeys {
-		if strings.HasPrefix(k, "SHA256:") {
-			cfg.Fingerprints = append(cfg.Fingerprints, k)
-			continue
-		}
-		pub, err := publicKey(k)
-		if err != nil {
+		if err := cfg.Pin(k); err != nil {
 			return cfg, usageError(fmt.Errorf("--host-key %.40s: %w", k, err), "give SHA256:…, a line \"ssh-ed25519 AAAA…\", or a .pub file")
 		}
-		cfg.HostKeys = append(cfg.HostKeys, pub)
 	}
 	return cfg, nil
-}
-
-// publicKey reads a key given as a line or as a file.
-func publicKey(s string) (ssh.PublicKey, error) {
-	b := []byte(s)
-	if !strings.Contains(s, " ") {
-		var err error
-		if b, err = os.ReadFile(s); err != nil {
-			return nil, err
-		}
-	}
-	pub, _, _, _, err := ssh.ParseAuthorizedKey(b)
-	return pub, err
 }
 
 // open reaches the machine. The shell dials again when the connection is lost;
