@@ -97,8 +97,7 @@ func (l *loader) csv(n ast.Node, file string) {
 
 func (l *loader) csvError(path string, err error) {
 	pos := profiles.Position{File: path}
-	var pe *csv.ParseError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*csv.ParseError](err); ok {
 		pos.Line, pos.Column = pe.Line, pe.Column
 		err = pe.Err
 	}

@@ -54,13 +54,24 @@ func TestBatch(t *testing.T) {
 		what      string
 		got, want any
 	}{
-		{"name", b.Name, "po4711-r12"}, {"customer", b.Customer, "Example Ltd"}, {"kW", b.Racks["R12"].KW, 32.0},
-		{"parallel", b.Limits.Parallel, 8}, {"load", time.Duration(b.Limits.Load), 10 * time.Minute}, {"poll", time.Duration(first.Poll), 2 * time.Second},
-		{"serial as written", first.Serial, "0012345"}, {"mac in lower case", first.MAC, "7c:c2:55:00:00:07"},
-		{"default profile", first.Profile, "hgx-h100-8"}, {"own profile", second.Profile, "l40s-8"},
-		{"default method", first.Boot.Method, BootAuto}, {"own method", second.Boot.Method, BootNone}, {"image kept beside own method", second.Boot.Image, "burnin-live"},
-		{"own address", second.BMC, "bmc15.example.net:8443"}, {"own tls", second.Login.TLS, "insecure"}, {"default user", second.Login.User, Ref("env:BMC_USER")},
-		{"ssh port", first.SSH.Port, 2222}, {"place", first.Where(), "R12 U07"},
+		{"name", b.Name, "po4711-r12"},
+		{"customer", b.Customer, "Example Ltd"},
+		{"kW", b.Racks["R12"].KW, 32.0},
+		{"parallel", b.Limits.Parallel, 8},
+		{"load", time.Duration(b.Limits.Load), 10 * time.Minute},
+		{"poll", time.Duration(first.Poll), 2 * time.Second},
+		{"serial as written", first.Serial, "0012345"},
+		{"mac in lower case", first.MAC, "7c:c2:55:00:00:07"},
+		{"default profile", first.Profile, "hgx-h100-8"},
+		{"own profile", second.Profile, "l40s-8"},
+		{"default method", first.Boot.Method, BootAuto},
+		{"own method", second.Boot.Method, BootNone},
+		{"image kept beside own method", second.Boot.Image, "burnin-live"},
+		{"own address", second.BMC, "bmc15.example.net:8443"},
+		{"own tls", second.Login.TLS, "insecure"},
+		{"default user", second.Login.User, Ref("env:BMC_USER")},
+		{"ssh port", first.SSH.Port, 2222},
+		{"place", first.Where(), "R12 U07"},
 	} {
 		if test.got != test.want {
 			t.Errorf("%s: %v, want %v", test.what, test.got, test.want)

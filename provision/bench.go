@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -106,9 +107,7 @@ func doneDoDone(ctx context.Context, info StepInfo, timeout time.Duration, e *En
 	}
 	done, err = within(ctx, timeout, info.Step, e, func(ctx context.Context, s Step, e *Env) (bool, error) {
 		facts, err := s.Do(ctx, e)
-		for k, v := range facts {
-			e.Facts[k] = v
-		}
+		maps.Copy(e.Facts, facts)
 		if err != nil {
 			return false, err
 		}
@@ -181,9 +180,7 @@ func (b *Bench) env(t Task, rec Recorder, s *site) (*Env, error) {
 		rec: rec, intents: map[string]Intent{}, startBoot: func(ctx context.Context) error { return s.startNetboot(ctx, t.Batch) },
 		open: b.openers(),
 	}
-	for k, v := range t.Intents {
-		e.intents[k] = v
-	}
+	maps.Copy(e.intents, t.Intents)
 	return e, nil
 }
 

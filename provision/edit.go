@@ -75,8 +75,11 @@ func (e Edit) String() string {
 		names []string
 		word  string
 	}{
-		{e.Added, "added"}, {e.Removed, "removed"}, {e.Identity, "serial, UUID or BMC changed"},
-		{without(e.Changed, e.Identity), "changed"}, {e.Kept, "changed but finished: kept as tested, `rackproof retest` tests anew"},
+		{e.Added, "added"},
+		{e.Removed, "removed"},
+		{e.Identity, "serial, UUID or BMC changed"},
+		{without(e.Changed, e.Identity), "changed"},
+		{e.Kept, "changed but finished: kept as tested, `rackproof retest` tests anew"},
 	} {
 		if n := len(p.names); n > 0 {
 			shown := strings.Join(p.names[:min(n, 3)], ", ")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/rackproof/rackproof/burnin"
@@ -81,9 +82,7 @@ func (e *Env) Learn(ctx context.Context, facts Facts) error {
 	if err := e.rec.Record(ctx, Learned, facts); err != nil {
 		return err
 	}
-	for k, v := range facts {
-		e.Facts[k] = v
-	}
+	maps.Copy(e.Facts, facts)
 	return nil
 }
 

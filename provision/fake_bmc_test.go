@@ -75,6 +75,7 @@ func (f *fakeBMC) SetBoot(_ context.Context, b redfish.Boot) error {
 	f.boot.Target, f.boot.Enabled, f.boot.HTTPBootURI = b.Target, b.Enabled, b.HTTPBootURI
 	return f.act("boot")
 }
+
 func (f *fakeBMC) BIOS(context.Context) (redfish.BIOS, error) {
 	return redfish.BIOS{Attributes: maps.Clone(f.attrs), Pending: maps.Clone(f.pending)}, nil
 }

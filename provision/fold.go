@@ -3,6 +3,7 @@ package provision
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/rackproof/rackproof/burnin"
@@ -246,9 +247,7 @@ func (m *MachineRun) learn(f Facts) {
 	if m.Facts == nil {
 		m.Facts = Facts{}
 	}
-	for k, v := range f {
-		m.Facts[k] = v
-	}
+	maps.Copy(m.Facts, f)
 }
 
 // nextStep is the first step of the plan that has not ended in this attempt; ""

@@ -158,8 +158,13 @@ func TestExitPrecedence(t *testing.T) {
 		run  *Run
 		want int
 	}{
-		{run(passed), 0}, {run(passed, open), 4}, {run(open, failed, passed), 3}, {run(failed, hands), 5}, {run(failed, stuck), 5},
-		{run(hands, broken, failed), 1}, {run(MachineRun{State: StateRun}), 5},
+		{run(passed), 0},
+		{run(passed, open), 4},
+		{run(open, failed, passed), 3},
+		{run(failed, hands), 5},
+		{run(failed, stuck), 5},
+		{run(hands, broken, failed), 1},
+		{run(MachineRun{State: StateRun}), 5},
 	} {
 		if got := test.run.ExitCode(Selector{}); got != test.want {
 			t.Errorf("%v: exit %d, want %d", test.run.Machines, got, test.want)
@@ -210,8 +215,14 @@ func TestSelector(t *testing.T) {
 		sel  Selector
 		want string
 	}{
-		{Selector{}, "ab"}, {Selector{Machines: []string{"a"}}, "a"}, {Selector{Racks: []string{"R2"}}, "b"}, {Selector{Exclude: []string{"b"}}, "a"},
-		{Selector{Only: "failed"}, "a"}, {Selector{Only: "stuck"}, "b"}, {Selector{Only: "hands"}, "a"}, {Selector{Machines: []string{"a"}, Exclude: []string{"a"}}, ""},
+		{Selector{}, "ab"},
+		{Selector{Machines: []string{"a"}}, "a"},
+		{Selector{Racks: []string{"R2"}}, "b"},
+		{Selector{Exclude: []string{"b"}}, "a"},
+		{Selector{Only: "failed"}, "a"},
+		{Selector{Only: "stuck"}, "b"},
+		{Selector{Only: "hands"}, "a"},
+		{Selector{Machines: []string{"a"}, Exclude: []string{"a"}}, ""},
 	} {
 		got := ""
 		for i := range run {

@@ -148,8 +148,7 @@ func expandHome(path string) string {
 }
 
 func withoutPath(err error) error {
-	var pe *os.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*os.PathError](err); ok {
 		return pe.Err
 	}
 	return err

@@ -114,11 +114,11 @@ func swapUUID(s string) string {
 		return s
 	}
 	turn := func(p string) string {
-		var out string
+		var out strings.Builder
 		for i := len(p) - 2; i >= 0; i -= 2 {
-			out += p[i : i+2]
+			out.WriteString(p[i : i+2])
 		}
-		return out
+		return out.String()
 	}
 	return turn(h[:8]) + "-" + turn(h[8:12]) + "-" + turn(h[12:16]) + "-" + h[16:20] + "-" + h[20:]
 }

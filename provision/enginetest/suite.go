@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -26,7 +27,7 @@ type Hooks struct {
 }
 
 // Open opens an engine on a state folder. A nil worker only asks and looks.
-type Open func(t testing.TB, state string, w provision.Worker, h Hooks) Engine
+type Open func(tb testing.TB, state string, w provision.Worker, h Hooks) Engine
 
 // errKilled is what a killed engine gets for every event.
 var errKilled = errors.New("killed by the test")
@@ -36,6 +37,7 @@ const patience = 30 * time.Second
 
 // Run tests an engine.
 func Run(t *testing.T, open Open) {
+	t.Helper()
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, Open)
@@ -61,12 +63,12 @@ func Run(t *testing.T, open Open) {
 }
 
 // bench is a worker over a world.
-func bench(t testing.TB, state string, w *World) *provision.Bench {
+func bench(tb testing.TB, state string, w *World) *provision.Bench {
 	b := &provision.Bench{
 		State: state, Workflows: []provision.Workflow{w.Workflow()}, Secrets: &provision.Secrets{},
 		Log: slog.New(slog.DiscardHandler), Version: "test",
 	}
-	t.Cleanup(func() { _ = b.Close() })
+	tb.Cleanup(func() { _ = b.Close() })
 	return b
 }
 
@@ -79,23 +81,23 @@ type server struct {
 	err    error
 }
 
-func serve(t testing.TB, open Open, state string, w *World, h Hooks) *server {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	s := &server{Engine: open(t, state, bench(t, state, w), h), cancel: cancel, done: make(chan error, 1)}
+func serve(tb testing.TB, open Open, state string, w *World, h Hooks) *server {
+	tb.Helper()
+	ctx, cancel := context.WithCancel(tb.Context())
+	s := &server{Engine: open(tb, state, bench(tb, state, w), h), cancel: cancel, done: make(chan error, 1)}
 	go func() { s.done <- s.Serve(ctx) }()
-	t.Cleanup(func() { _ = s.stop(t) })
+	tb.Cleanup(func() { _ = s.stop(tb) })
 	return s
 }
 
 // stop ends serving and returns what Serve returned.
-func (s *server) stop(t testing.TB) error {
+func (s *server) stop(tb testing.TB) error {
 	s.once.Do(func() {
 		s.cancel()
 		select {
 		case s.err = <-s.done:
 		case <-time.After(patience):
-			t.Error("Serve does not end")
+			tb.Error("Serve does not end")
 		}
 		_ = s.Close()
 	})
@@ -103,32 +105,32 @@ func (s *server) stop(t testing.TB) error {
 }
 
 // until waits until the run is as wanted, as a reader of its events sees it.
-func until(t testing.TB, e provision.Engine, id provision.RunID, what string, ok func(*provision.Run) bool) *provision.Run {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+func until(tb testing.TB, e provision.Engine, id provision.RunID, what string, ok func(*provision.Run) bool) *provision.Run {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), patience)
 	defer cancel()
 	var run provision.Run
 	for ev, err := range e.Watch(ctx, id, 0) {
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		if err := run.Apply(ev); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		if ok(&run) {
 			return &run
 		}
 	}
-	t.Fatalf("run %s never came to: %s; it stands at %s", id, what, states(&run))
+	tb.Fatalf("run %s never came to: %s; it stands at %s", id, what, states(&run))
 	return nil
 }
 
 func states(r *provision.Run) string {
-	out := ""
+	var out strings.Builder
 	for _, m := range r.Machines {
-		out += m.Machine.Name + " " + string(m.State) + " at " + m.Step + " (" + m.Why + "); "
+		out.WriteString(m.Machine.Name + " " + string(m.State) + " at " + m.Step + " (" + m.Why + "); ")
 	}
-	return out
+	return out.String()
 }
 
 func finished(r *provision.Run) bool { return r.Finished() }
@@ -137,35 +139,35 @@ func in(machine string, s provision.State) func(*provision.Run) bool {
 	return func(r *provision.Run) bool { m := r.Find(machine); return m != nil && m.State == s }
 }
 
-func submit(t testing.TB, e provision.Engine, w *World, b *provision.Batch) provision.RunID {
-	t.Helper()
-	id, err := e.Submit(t.Context(), b, w.Workflow())
+func submit(tb testing.TB, e provision.Engine, w *World, b *provision.Batch) provision.RunID {
+	tb.Helper()
+	id, err := e.Submit(tb.Context(), b, w.Workflow())
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return id
 }
 
-func tell(t testing.TB, e provision.Teller, id provision.RunID, machine string, kind provision.Kind, data any) {
-	t.Helper()
+func tell(tb testing.TB, e provision.Teller, id provision.RunID, machine string, kind provision.Kind, data any) {
+	tb.Helper()
 	ev, err := provision.NewEvent(id, machine, kind, data)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	if err := e.Tell(t.Context(), ev); err != nil {
-		t.Fatal(err)
+	if err := e.Tell(tb.Context(), ev); err != nil {
+		tb.Fatal(err)
 	}
 }
 
 // once checks that every act of the given attempt happened exactly once on every
 // machine.
-func once(t testing.TB, w *World, machines ...string) {
-	t.Helper()
+func once(tb testing.TB, w *World, machines ...string) {
+	tb.Helper()
 	acts := w.Acts()
 	for _, m := range machines {
 		for _, act := range []string{"settings", "reset", "boot", "handover"} {
 			if n := acts[m+"/"+act]; n != 1 {
-				t.Errorf("%s/%s happened %d times, want once", m, act, n)
+				tb.Errorf("%s/%s happened %d times, want once", m, act, n)
 			}
 		}
 	}

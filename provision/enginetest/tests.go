@@ -11,6 +11,7 @@ import (
 )
 
 func testFinishes(t *testing.T, open Open) {
+	t.Helper()
 	w, state := NewWorld(), t.TempDir()
 	s := serve(t, open, state, w, Hooks{})
 	id := submit(t, s, w, Batch(t, "job", 3))
@@ -43,6 +44,7 @@ func testFinishes(t *testing.T, open Open) {
 // testKills ends the engine before and after every event in turn, carries on with
 // a new one, and wants the result of a run that nobody disturbed.
 func testKills(t *testing.T, open Open) {
+	t.Helper()
 	total := countEvents(t, open)
 	for _, after := range []bool{false, true} {
 		for n := 1; n <= total; n++ {
@@ -57,6 +59,7 @@ func testKills(t *testing.T, open Open) {
 }
 
 func countEvents(t *testing.T, open Open) int {
+	t.Helper()
 	w := NewWorld()
 	n := 0
 	s := serve(t, open, t.TempDir(), w, Hooks{})
@@ -66,6 +69,7 @@ func countEvents(t *testing.T, open Open) int {
 
 // killAt returns false when the run ended before it came to event n.
 func killAt(t *testing.T, open Open, n int, after bool) bool {
+	t.Helper()
 	w, state := NewWorld(), t.TempDir()
 	dead := make(chan struct{})
 	count := 0
@@ -120,6 +124,7 @@ func killAt(t *testing.T, open Open, n int, after bool) bool {
 
 // overSoon closes when the run of s has finished.
 func overSoon(t *testing.T, s *server) <-chan struct{} {
+	t.Helper()
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
@@ -136,6 +141,7 @@ func overSoon(t *testing.T, s *server) <-chan struct{} {
 }
 
 func testLostResponse(t *testing.T, open Open) {
+	t.Helper()
 	w := NewWorld()
 	w.SetFault("m1", "lost-response")
 	s := serve(t, open, t.TempDir(), w, Hooks{})
@@ -144,6 +150,7 @@ func testLostResponse(t *testing.T, open Open) {
 }
 
 func testRefusal(t *testing.T, open Open) {
+	t.Helper()
 	w := NewWorld()
 	w.SetFault("m1", "refuses")
 	s := serve(t, open, t.TempDir(), w, Hooks{})
@@ -162,6 +169,7 @@ func testRefusal(t *testing.T, open Open) {
 }
 
 func testCancel(t *testing.T, open Open) {
+	t.Helper()
 	w := NewWorld()
 	w.SetFault("m1", "blocks")
 	s := serve(t, open, t.TempDir(), w, Hooks{})
@@ -183,6 +191,7 @@ func testCancel(t *testing.T, open Open) {
 }
 
 func testStop(t *testing.T, open Open) {
+	t.Helper()
 	w := NewWorld()
 	w.SetFault("m1", "blocks")
 	w.SetFault("m2", "blocks")
@@ -210,6 +219,7 @@ func testStop(t *testing.T, open Open) {
 }
 
 func testHands(t *testing.T, open Open) {
+	t.Helper()
 	w := NewWorld()
 	w.SetFault("m1", "hands")
 	s := serve(t, open, t.TempDir(), w, Hooks{})
@@ -233,6 +243,7 @@ func testHands(t *testing.T, open Open) {
 }
 
 func testStuck(t *testing.T, open Open) {
+	t.Helper()
 	w := NewWorld()
 	w.SetFault("m1", "stuck")
 	s := serve(t, open, t.TempDir(), w, Hooks{})
@@ -248,6 +259,7 @@ func testStuck(t *testing.T, open Open) {
 }
 
 func testFault(t *testing.T, open Open) {
+	t.Helper()
 	w := NewWorld()
 	w.SetFault("m1", "fault")
 	s := serve(t, open, t.TempDir(), w, Hooks{})
@@ -261,6 +273,7 @@ func testFault(t *testing.T, open Open) {
 }
 
 func testPanic(t *testing.T, open Open) {
+	t.Helper()
 	w := NewWorld()
 	w.SetFault("m1", "panics")
 	s := serve(t, open, t.TempDir(), w, Hooks{})
@@ -271,6 +284,7 @@ func testPanic(t *testing.T, open Open) {
 }
 
 func testRetest(t *testing.T, open Open) {
+	t.Helper()
 	w := NewWorld()
 	w.SetFault("m1", "fault")
 	s := serve(t, open, t.TempDir(), w, Hooks{})
@@ -290,6 +304,7 @@ func testRetest(t *testing.T, open Open) {
 }
 
 func testParallel(t *testing.T, open Open) {
+	t.Helper()
 	w := NewWorld()
 	s := serve(t, open, t.TempDir(), w, Hooks{})
 	b := Batch(t, "job", 6)
@@ -301,6 +316,7 @@ func testParallel(t *testing.T, open Open) {
 }
 
 func testEdit(t *testing.T, open Open) {
+	t.Helper()
 	w := NewWorld()
 	w.SetFault("m2", "stuck")
 	s := serve(t, open, t.TempDir(), w, Hooks{})
@@ -329,6 +345,7 @@ func testEdit(t *testing.T, open Open) {
 }
 
 func testOwner(t *testing.T, open Open) {
+	t.Helper()
 	w, state := NewWorld(), t.TempDir()
 	w.SetFault("m1", "blocks")
 	first := serve(t, open, state, w, Hooks{})
@@ -356,6 +373,7 @@ func testOwner(t *testing.T, open Open) {
 }
 
 func testWatch(t *testing.T, open Open) {
+	t.Helper()
 	w, state := NewWorld(), t.TempDir()
 	s := serve(t, open, state, w, Hooks{})
 	id := submit(t, s, w, Batch(t, "job", 1))

@@ -194,16 +194,16 @@ func (w *World) Workflow() provision.Workflow {
 }
 
 // Batch is n machines, m1, m2 …, all in one rack with power for all.
-func Batch(t testing.TB, name string, n int) *provision.Batch {
-	t.Helper()
+func Batch(tb testing.TB, name string, n int) *provision.Batch {
+	tb.Helper()
 	lib := profiles.Open()
 	p, err := lib.Profile("a40-4")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	s, err := lib.Spec("standard")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	b := &provision.Batch{
 		Name: name, Profile: p.Name, Spec: s.Name, Workflow: "test",

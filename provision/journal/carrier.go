@@ -134,8 +134,7 @@ func (c *carrier) work(ctx context.Context, name string) error {
 
 // refused parks a machine whose BMC another one works on.
 func (c *carrier) refused(ctx context.Context, m provision.MachineRun, err error) error {
-	var held *provision.HeldError
-	if !errors.As(err, &held) {
+	if _, ok := errors.AsType[*provision.HeldError](err); !ok {
 		return err
 	}
 	return c.tell(ctx, m, m.Step, provision.GotStuck, provision.Stuck{

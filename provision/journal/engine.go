@@ -122,7 +122,7 @@ func (e *Engine) submission(ctx context.Context, tx *sql.Tx, last []string, b *p
 		return nil, id, &provision.EditError{Run: id, Edit: edit}
 	}
 	var out []provision.Event
-	if !edit.Empty() && !(run.Finished() && len(edit.Added) == 0) {
+	if !edit.Empty() && (!run.Finished() || len(edit.Added) != 0) {
 		ev, err := provision.NewEvent(id, "", provision.Edited, sub)
 		if err != nil {
 			return nil, id, err

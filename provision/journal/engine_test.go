@@ -9,11 +9,11 @@ import (
 )
 
 func TestEngine(t *testing.T) {
-	enginetest.Run(t, func(t testing.TB, state string, w provision.Worker, h enginetest.Hooks) enginetest.Engine {
-		t.Helper()
-		e, err := Open(t.Context(), state, Options{Worker: w, Before: h.Before, After: h.After, Backoff: time.Millisecond})
+	enginetest.Run(t, func(tb testing.TB, state string, w provision.Worker, h enginetest.Hooks) enginetest.Engine {
+		tb.Helper()
+		e, err := Open(tb.Context(), state, Options{Worker: w, Before: h.Before, After: h.After, Backoff: time.Millisecond})
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		return e
 	})
