@@ -142,12 +142,7 @@ func parseEDACUtil(text string) (EDACCounters, error) {
 			continue
 		}
 		controllers[m[1]] = true
-		id := m[1]
-		for _, more := range m[2:4] {
-			if more != "" {
-				id += "/" + more
-			}
-		}
+		id := strings.Join(withoutBlanks(m[1:4]), "/")
 		if _, ok := at[id]; !ok {
 			at[id] = len(c.Places)
 			c.Places = append(c.Places, EDACPlace{ID: id, Label: plainIdentity(m[3])})

@@ -3,6 +3,7 @@ package burnin
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -130,14 +131,7 @@ func (r *GDSReport) Path(filesystem string) (path string, ok bool) {
 		return "", false
 	}
 	tokens := strings.FieldsFunc(strings.ToLower(plain), func(c rune) bool { return c == ',' || c == ' ' || c == '|' })
-	has := func(word string) bool {
-		for _, t := range tokens {
-			if t == word {
-				return true
-			}
-		}
-		return false
-	}
+	has := func(word string) bool { return slices.Contains(tokens, word) }
 	switch {
 	case has("nvfs"), has("supported"):
 		return "nvfs", true

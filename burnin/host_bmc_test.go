@@ -15,19 +15,19 @@ import (
 
 // capturedTree reads a captured Redfish tree as provision would record it: the
 // bodies of systems, chassis and managers by URI.
-func capturedTree(t testing.TB, vendor string) []byte {
-	t.Helper()
+func capturedTree(tb testing.TB, vendor string) []byte {
+	tb.Helper()
 	f, err := os.Open(filepath.Join("..", "..", "shared", "redfish", vendor+".tar.gz"))
 	if os.IsNotExist(err) {
-		t.Skipf("the tree of %s is not in ../shared/redfish", vendor)
+		tb.Skipf("the tree of %s is not in ../shared/redfish", vendor)
 	}
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	defer f.Close()
 	zipped, err := gzip.NewReader(f)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	bodies := map[string]json.RawMessage{}
 	for r := tar.NewReader(zipped); ; {
@@ -36,7 +36,7 @@ func capturedTree(t testing.TB, vendor string) []byte {
 			break
 		}
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		_, uri, ok := strings.Cut(head.Name, vendor+"/")
 		uri = "/" + strings.TrimSuffix(uri, "/index.json")
@@ -45,18 +45,18 @@ func capturedTree(t testing.TB, vendor string) []byte {
 		}
 		b, err := io.ReadAll(r)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		if json.Valid(b) {
 			bodies[uri] = b
 		}
 	}
 	if len(bodies) == 0 {
-		t.Fatalf("the tree of %s holds no system", vendor)
+		tb.Fatalf("the tree of %s holds no system", vendor)
 	}
 	b, err := json.Marshal(bodies)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return b
 }

@@ -21,9 +21,9 @@ func hostChecks() []Check {
 
 // hostNode is the record of the healthy host of testdata/host-node, a whole run with
 // BMC evidence.
-func hostNode(t testing.TB) *Record {
-	t.Helper()
-	rec := gpuFolder(t, "host-node")
+func hostNode(tb testing.TB) *Record {
+	tb.Helper()
+	rec := gpuFolder(tb, "host-node")
 	rec.Meta.Coverage = CoverFull
 	for _, e := range rec.Evidence {
 		e.Probe, e.Instance, _ = strings.Cut(e.Probe, "@")
@@ -33,26 +33,26 @@ func hostNode(t testing.TB) *Record {
 }
 
 // drop removes evidence from a record; it must have been there.
-func drop(t testing.TB, rec *Record, refs ...string) {
-	t.Helper()
+func drop(tb testing.TB, rec *Record, refs ...string) {
+	tb.Helper()
 	for _, ref := range refs {
 		n := len(rec.Evidence)
 		rec.Evidence = slices.DeleteFunc(rec.Evidence, func(e *Evidence) bool { return e.Ref() == ref })
 		if len(rec.Evidence) == n {
-			t.Fatalf("the case has no %s", ref)
+			tb.Fatalf("the case has no %s", ref)
 		}
 	}
 }
 
 // corpus reads a capture from the folder beside the module.
-func corpus(t testing.TB, name string) []byte {
-	t.Helper()
+func corpus(tb testing.TB, name string) []byte {
+	tb.Helper()
 	b, err := os.ReadFile(filepath.Join("..", "..", "shared", "corpus", name))
 	if os.IsNotExist(err) {
-		t.Skipf("capture %s is not in ../shared/corpus", name)
+		tb.Skipf("capture %s is not in ../shared/corpus", name)
 	}
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return b
 }
@@ -68,14 +68,14 @@ func looseHost(files map[string][]byte) *Record {
 
 // judged returns the answers of checks by check/quantity/part; two answers with one
 // id would hide one another.
-func judged(t testing.TB, rec *Record, p *profiles.Profile, s *profiles.Spec, checks ...Check) map[string]Finding {
-	t.Helper()
+func judged(tb testing.TB, rec *Record, p *profiles.Profile, s *profiles.Spec, checks ...Check) map[string]Finding {
+	tb.Helper()
 	r := NewReadings(rec)
 	out := map[string]Finding{}
 	for _, c := range checks {
 		for _, f := range c.Judge(r, p, s) {
 			if _, twice := out[f.ID]; twice {
-				t.Errorf("%s is answered twice", f.ID)
+				tb.Errorf("%s is answered twice", f.ID)
 			}
 			out[f.ID] = f
 		}
@@ -85,15 +85,15 @@ func judged(t testing.TB, rec *Record, p *profiles.Profile, s *profiles.Spec, ch
 
 // wantAnswers compares answers with those wanted; every other must be pass or not
 // applicable when strict.
-func wantAnswers(t testing.TB, found map[string]Finding, want map[string]string, strict bool) {
-	t.Helper()
+func wantAnswers(tb testing.TB, found map[string]Finding, want map[string]string, strict bool) {
+	tb.Helper()
 	for id, answer := range want {
 		f, ok := found[id]
 		switch {
 		case !ok:
-			t.Errorf("no answer %s; there are %q", id, slices.Sorted(maps.Keys(found)))
+			tb.Errorf("no answer %s; there are %q", id, slices.Sorted(maps.Keys(found)))
 		case gpuAnswer(f) != answer:
-			t.Errorf("%s is %s (%s%s), want %s", id, gpuAnswer(f), f.Why, f.NotRun, answer)
+			tb.Errorf("%s is %s (%s%s), want %s", id, gpuAnswer(f), f.Why, f.NotRun, answer)
 		}
 	}
 	if !strict {
@@ -101,7 +101,7 @@ func wantAnswers(t testing.TB, found map[string]Finding, want map[string]string,
 	}
 	for id, answer := range notGoodAnswers(found) {
 		if want[id] == "" {
-			t.Errorf("%s is %s (%s%s), want it good", id, answer, found[id].Why, found[id].NotRun)
+			tb.Errorf("%s is %s (%s%s), want it good", id, answer, found[id].Why, found[id].NotRun)
 		}
 	}
 }

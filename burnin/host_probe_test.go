@@ -25,31 +25,38 @@ func TestLSPCIForms(t *testing.T) {
 	}{
 		{
 			"pciutils 3.7 with numbers", "19:00.0 3D controller [0302]: NVIDIA Corporation GH100 [H100 SXM5 80GB] [10de:2330] (rev a1)\n\t\tLnkSta:\tSpeed 16GT/s (downgraded), Width x8 (downgraded)\n\tKernel driver in use: nvidia\n",
-			PCIDevice{Address: "0000:19:00.0", Class: "0302", Vendor: "10de", Device: "2330", Name: "NVIDIA Corporation GH100 [H100 SXM5 80GB]", Parent: "0000:00:01.0", Link: PCILink{16, 8}, Driver: "nvidia"}, "",
+			PCIDevice{Address: "0000:19:00.0", Class: "0302", Vendor: "10de", Device: "2330", Name: "NVIDIA Corporation GH100 [H100 SXM5 80GB]", Parent: "0000:00:01.0", Link: PCILink{16, 8}, Driver: "nvidia"},
+			"",
 		},
 		{
 			"pciutils 3.8 without a mark, with a domain", "0000:19:00.0 3D controller [0302]: NVIDIA Corporation Device [10de:2330] (rev a1) (prog-if 00)\n\t\tLnkSta:\tSpeed 2.5GT/s (downgraded), Width x16\n\tNUMA node: 1\n\tPhysical Slot: 7\n",
-			PCIDevice{Address: "0000:19:00.0", Class: "0302", Vendor: "10de", Device: "2330", Name: "NVIDIA Corporation Device", Parent: "0000:00:01.0", Link: PCILink{2.5, 16}, NUMA: Opt[int]{V: 1, Set: true, Text: " 1"}, Slot: "7"}, "",
+			PCIDevice{Address: "0000:19:00.0", Class: "0302", Vendor: "10de", Device: "2330", Name: "NVIDIA Corporation Device", Parent: "0000:00:01.0", Link: PCILink{2.5, 16}, NUMA: Opt[int]{V: 1, Set: true, Text: " 1"}, Slot: "7"},
+			"",
 		},
 		{
 			"without numbers", "19:00.0 3D controller: NVIDIA Corporation Device 2330 (rev a1)\n\t\tLnkSta:\tSpeed 32GT/s (ok), Width x16 (ok)\n",
-			PCIDevice{Address: "0000:19:00.0", Class: "0302", Vendor: "10de", Device: "2330", Name: "NVIDIA Corporation Device 2330", Parent: "0000:00:01.0", Link: PCILink{32, 16}}, "",
+			PCIDevice{Address: "0000:19:00.0", Class: "0302", Vendor: "10de", Device: "2330", Name: "NVIDIA Corporation Device 2330", Parent: "0000:00:01.0", Link: PCILink{32, 16}},
+			"",
 		},
 		{
 			"only numbers", "19:00.0 0302: 10de:2330 (rev a1)\n\tCapabilities: <access denied>\n",
-			PCIDevice{Address: "0000:19:00.0", Class: "0302", Vendor: "10de", Device: "2330", Name: "10de:2330", Parent: "0000:00:01.0"}, "",
+			PCIDevice{Address: "0000:19:00.0", Class: "0302", Vendor: "10de", Device: "2330", Name: "10de:2330", Parent: "0000:00:01.0"},
+			"",
 		},
 		{
 			"off the bus: revision ff", "19:00.0 3D controller [0302]: NVIDIA Corporation Device [10de:2330] (rev ff) (prog-if ff)\n\t!!! Unknown header type 7f\n",
-			PCIDevice{Address: "0000:19:00.0", Class: "0302", Vendor: "10de", Device: "2330", Name: "NVIDIA Corporation Device", Parent: "0000:00:01.0"}, "header type",
+			PCIDevice{Address: "0000:19:00.0", Class: "0302", Vendor: "10de", Device: "2330", Name: "NVIDIA Corporation Device", Parent: "0000:00:01.0"},
+			"header type",
 		},
 		{
 			"off the bus: all ones in the link", "19:00.0 3D controller [0302]: NVIDIA Corporation Device [10de:2330] (rev a1)\n\t\tLnkSta:\tSpeed unknown, Width x63\n",
-			PCIDevice{Address: "0000:19:00.0", Class: "0302", Vendor: "10de", Device: "2330", Name: "NVIDIA Corporation Device", Parent: "0000:00:01.0"}, "width 63",
+			PCIDevice{Address: "0000:19:00.0", Class: "0302", Vendor: "10de", Device: "2330", Name: "NVIDIA Corporation Device", Parent: "0000:00:01.0"},
+			"width 63",
 		},
 		{
 			"off the bus: a whole byte of ones", "19:00.0 3D controller [0302]: NVIDIA Corporation Device [10de:2330] (rev a1)\n\t\tLnkSta:\tSpeed unknown (overdriven), Width x255 (strange)\n",
-			PCIDevice{Address: "0000:19:00.0", Class: "0302", Vendor: "10de", Device: "2330", Name: "NVIDIA Corporation Device", Parent: "0000:00:01.0"}, "width 255",
+			PCIDevice{Address: "0000:19:00.0", Class: "0302", Vendor: "10de", Device: "2330", Name: "NVIDIA Corporation Device", Parent: "0000:00:01.0"},
+			"width 255",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -110,8 +110,11 @@ type identityMember struct{ name, value string }
 // serials are the members of an identity that a sticker may show.
 func (i *Identity) serials() []identityMember {
 	all := []identityMember{
-		{"system serial", i.SystemSerial}, {"service tag", i.ServiceTag}, {"chassis serial", i.ChassisSerial},
-		{"board serial", i.BoardSerial}, {"SKU", i.SKU},
+		{"system serial", i.SystemSerial},
+		{"service tag", i.ServiceTag},
+		{"chassis serial", i.ChassisSerial},
+		{"board serial", i.BoardSerial},
+		{"SKU", i.SKU},
 	}
 	return slices.DeleteFunc(all, func(m identityMember) bool { return m.value == "" })
 }

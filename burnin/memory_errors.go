@@ -27,10 +27,7 @@ func judgeMemoryErrors(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Fin
 
 // rasReadings reads rasdaemon by phase; its two answers may come as two files.
 func rasReadings(r *Readings) []Reading[RASEvents] {
-	var out []Reading[RASEvents]
-	for _, one := range phaseReadings(r, RAS) {
-		out = append(out, one)
-	}
+	out := phaseReadings(r, RAS)
 	for _, phase := range machinePhases {
 		all := ReadAll(r, RAS, phase)
 		for _, name := range sortedKeys(all) {

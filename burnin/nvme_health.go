@@ -30,22 +30,38 @@ type healthAsk struct {
 
 // healthAsks are the questions, damage first.
 var healthAsks = []healthAsk{
-	{quantity: "critical_warning", unit: profiles.Count, of: func(l *SMARTLog) Opt[float64] { return l.CriticalWarning },
-		limit: func(n *profiles.NVMe) *profiles.Limit { return n.CriticalWarning }, why: "the drive warns: critical warning bits %v"},
-	{quantity: "spare", unit: profiles.Percent, of: spareMargin,
-		limit: func(n *profiles.NVMe) *profiles.Limit { return n.Spare }, why: "spare blocks stand %v %% over the drive's own threshold: it is worn out"},
-	{quantity: "media_errors", unit: profiles.Count, of: func(l *SMARTLog) Opt[float64] { return l.MediaErrors },
-		limit: func(n *profiles.NVMe) *profiles.Limit { return n.MediaErrors }, why: "the drive lost data: %v media errors"},
-	{quantity: "temperature", unit: profiles.Celsius, of: func(l *SMARTLog) Opt[float64] { return l.Temperature },
-		limit: func(n *profiles.NVMe) *profiles.Limit { return n.Temperature }, why: "the drive is at %v °C"},
-	{quantity: "error_log_entries", unit: profiles.Count, of: func(l *SMARTLog) Opt[float64] { return l.ErrorLog },
-		limit: func(n *profiles.NVMe) *profiles.Limit { return n.ErrorLogEntries }, growth: true, why: "%v new entries in the drive's error log"},
-	{quantity: "percent_used", unit: profiles.Percent, of: func(l *SMARTLog) Opt[float64] { return l.PercentUsed },
-		limit: func(n *profiles.NVMe) *profiles.Limit { return n.PercentUsed }, onlyNew: true, why: "not as ordered: %v %% of its life is used"},
-	{quantity: "power_on_hours", unit: profiles.Hours, of: func(l *SMARTLog) Opt[float64] { return l.PowerOn },
-		limit: func(n *profiles.NVMe) *profiles.Limit { return n.PowerOnHours }, onlyNew: true, why: "not as ordered: it has worked for %v hours"},
-	{quantity: "data_written", unit: profiles.TB, of: func(l *SMARTLog) Opt[float64] { return l.Written },
-		limit: func(n *profiles.NVMe) *profiles.Limit { return n.DataWritten }, onlyNew: true, why: "not as ordered: %v TB have been written"},
+	{
+		quantity: "critical_warning", unit: profiles.Count, of: func(l *SMARTLog) Opt[float64] { return l.CriticalWarning },
+		limit: func(n *profiles.NVMe) *profiles.Limit { return n.CriticalWarning }, why: "the drive warns: critical warning bits %v",
+	},
+	{
+		quantity: "spare", unit: profiles.Percent, of: spareMargin,
+		limit: func(n *profiles.NVMe) *profiles.Limit { return n.Spare }, why: "spare blocks stand %v %% over the drive's own threshold: it is worn out",
+	},
+	{
+		quantity: "media_errors", unit: profiles.Count, of: func(l *SMARTLog) Opt[float64] { return l.MediaErrors },
+		limit: func(n *profiles.NVMe) *profiles.Limit { return n.MediaErrors }, why: "the drive lost data: %v media errors",
+	},
+	{
+		quantity: "temperature", unit: profiles.Celsius, of: func(l *SMARTLog) Opt[float64] { return l.Temperature },
+		limit: func(n *profiles.NVMe) *profiles.Limit { return n.Temperature }, why: "the drive is at %v °C",
+	},
+	{
+		quantity: "error_log_entries", unit: profiles.Count, of: func(l *SMARTLog) Opt[float64] { return l.ErrorLog },
+		limit: func(n *profiles.NVMe) *profiles.Limit { return n.ErrorLogEntries }, growth: true, why: "%v new entries in the drive's error log",
+	},
+	{
+		quantity: "percent_used", unit: profiles.Percent, of: func(l *SMARTLog) Opt[float64] { return l.PercentUsed },
+		limit: func(n *profiles.NVMe) *profiles.Limit { return n.PercentUsed }, onlyNew: true, why: "not as ordered: %v %% of its life is used",
+	},
+	{
+		quantity: "power_on_hours", unit: profiles.Hours, of: func(l *SMARTLog) Opt[float64] { return l.PowerOn },
+		limit: func(n *profiles.NVMe) *profiles.Limit { return n.PowerOnHours }, onlyNew: true, why: "not as ordered: it has worked for %v hours",
+	},
+	{
+		quantity: "data_written", unit: profiles.TB, of: func(l *SMARTLog) Opt[float64] { return l.Written },
+		limit: func(n *profiles.NVMe) *profiles.Limit { return n.DataWritten }, onlyNew: true, why: "not as ordered: %v TB have been written",
+	},
 }
 
 // spareMargin is how far the spare blocks are over the drive's own threshold.

@@ -85,40 +85,21 @@ func (p *sysfsParser) line(f []string) error {
 }
 
 func (p *sysfsParser) device(address string, fields []string) {
-	d := PCIDevice{Address: normalAddress(address)}
-	var link PCILink
+	f := map[string]string{}
 	for _, field := range fields {
 		name, value, _ := strings.Cut(field, "=")
-		switch name {
-		case "parent":
-			if value != "-" {
-				d.Parent = normalAddress(value)
-			}
-		case "class":
-			d.Class = hexDigits(value, 6)[:4]
-		case "vendor":
-			d.Vendor = hexDigits(value, 4)
-		case "device":
-			d.Device = hexDigits(value, 4)
-		case "current_link_speed":
-			link.Speed = pciSpeed(value)
-		case "current_link_width":
-			link.Width = atoi(value)
-		case "max_link_speed":
-			d.Max.Speed = pciSpeed(value)
-		case "max_link_width":
-			d.Max.Width = atoi(value)
-		case "numa_node":
-			if n, err := strconv.Atoi(value); err == nil && n >= 0 { // -1: the kernel does not know
-				d.NUMA = Opt[int]{V: n, Set: true, Text: value}
-			}
-		case "driver":
-			d.Driver = value
-		case "virtual":
-			d.Virtual = true
-		}
+		f[name] = value
 	}
-	d.setLink(link)
+	d := PCIDevice{
+		Address: normalAddress(address), Parent: normalAddress(f["parent"]), // "-" is no address
+		Class: hexDigits(f["class"], 6)[:4], Vendor: hexDigits(f["vendor"], 4), Device: hexDigits(f["device"], 4),
+		Max:    PCILink{Speed: pciSpeed(f["max_link_speed"]), Width: atoi(f["max_link_width"])},
+		Driver: f["driver"], Virtual: f["virtual"] != "",
+	}
+	if n, err := strconv.Atoi(f["numa_node"]); err == nil && n >= 0 { // -1: the kernel does not know
+		d.NUMA = Opt[int]{V: n, Set: true, Text: f["numa_node"]}
+	}
+	d.setLink(PCILink{Speed: pciSpeed(f["current_link_speed"]), Width: atoi(f["current_link_width"])})
 	p.at[d.Address] = len(p.tree.Devices)
 	p.tree.Devices = append(p.tree.Devices, d)
 }
