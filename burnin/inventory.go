@@ -83,6 +83,7 @@ func inventoryGPUs(r *Readings, p *profiles.Profile) []InventoryRow {
 			Place: part.Name, Model: g.Product.V, Serial: part.Serial, PartNumber: g.Board.V, Detail: strings.Join(detail, ", "),
 		})
 	}
+	slices.SortStableFunc(rows, func(a, b InventoryRow) int { return strings.Compare(a.Place, b.Place) })
 	return rows
 }
 

@@ -27,6 +27,7 @@ type Record struct {
 	Profile  []byte // resolved profile, as judged with; empty in a bare capture
 	Spec     []byte
 	Machine  Machine
+	Manifest []byte // SHA256SUMS as it lies beside the evidence; empty when it was not sealed
 	Evidence []*Evidence
 }
 

@@ -153,6 +153,9 @@ func (s *Store) SetProfile(profile, spec []byte) error {
 // Record reads the folder back, with every hash checked.
 func (s *Store) Record() (*Record, error) { return LoadRecord(s.dir) }
 
+// Put writes a file beside the evidence, whole and durably: a report.
+func (s *Store) Put(name string, b []byte) error { return s.write(name, b) }
+
 func (s *Store) writeJSON(name string, v any) error {
 	b, err := JSON(v)
 	if err != nil {

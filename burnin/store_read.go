@@ -94,7 +94,7 @@ func wanted(name string) bool {
 		return false
 	}
 	switch path.Base(name) {
-	case metaFile, profileFile, specFile, machineFile:
+	case metaFile, profileFile, specFile, machineFile, ManifestFile:
 		return true
 	}
 	switch path.Ext(name) {
@@ -110,7 +110,7 @@ func readRecord(source string, files *fileSet) (*Record, error) {
 		return nil, fmt.Errorf("read evidence %s: %w", source, err)
 	}
 	get := func(name string) []byte { return files.byName[path.Join(top, name)] }
-	rec := &Record{Profile: get(profileFile), Spec: get(specFile)}
+	rec := &Record{Profile: get(profileFile), Spec: get(specFile), Manifest: get(ManifestFile)}
 	if rec.Meta, err = parseMeta(get(metaFile)); err != nil {
 		return nil, fmt.Errorf("%s: %s: %w", source, metaFile, err)
 	}

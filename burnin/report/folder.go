@@ -95,14 +95,12 @@ func Folder(path string) ([]*Machine, error) {
 }
 
 func latest(dirs []string) (*Machine, error) {
-	last := dirs[len(dirs)-1]
-	m, err := Load(last)
+	m, err := Load(dirs[len(dirs)-1])
 	if err != nil {
 		return nil, err
 	}
 	m.Attempts = Earlier(dirs[:len(dirs)-1])
-	m.Manifest, err = Seal(last)
-	return m, err
+	return m, nil
 }
 
 // Write renders machines into out: per machine NAME.html and NAME.json, and for

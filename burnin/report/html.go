@@ -17,9 +17,13 @@ import (
 //go:embed html
 var files embed.FS
 
-// shownOnFirstPage bounds the findings that page 1 spells out, so that it stays
-// one page.
-const shownOnFirstPage = 3
+// Page 1 stays one page: what it spells out is bounded, the rest is counted there
+// and stands behind it.
+const (
+	shownOnFirstPage = 2 // parts, and quantities not proven
+	alsoShown        = 2 // further findings of a part
+	valueShown       = 30
+)
 
 // HTML writes the record of one machine as one self-contained page: no script, no
 // outside file, light and dark, and page 1 of the print is the whole answer.
@@ -37,7 +41,7 @@ func render(w io.Writer, name string, data any) error {
 		"css":   func() template.CSS { return template.CSS(css) }, //nolint:gosec // our own embedded stylesheet
 		"short": short, "when": when, "words": words, "plain": plain, "value": value, "limit": limitText,
 		"verdict": verdictText, "scope": scopeText, "partid": PartID, "clip": clip, "join": func(s []string) string { return strings.Join(s, ", ") },
-		"bad": bad, "more": more, "lines": lines, "open": open, "waived": waived, "delivered": delivered,
+		"brief": brief, "ladder": ladder, "bad": bad, "more": more, "lines": lines, "open": open, "waived": waived, "delivered": delivered,
 	}
 	t, err := template.New(name).Funcs(funcs).ParseFS(files, name)
 	if err != nil {
@@ -46,14 +50,41 @@ func render(w io.Writer, name string, data any) error {
 	return t.ExecuteTemplate(w, name[strings.LastIndexByte(name, '/')+1:], data)
 }
 
-func bad(m *Machine) []burnin.Finding {
-	w := m.Worst()
-	return w[:min(len(w), shownOnFirstPage)]
+// verdictOfPart is what page 1 says of one part: its first finding, the others in
+// short, and one ladder.
+type verdictOfPart struct {
+	burnin.Finding
+	Also []string
 }
 
-func more(m *Machine) int { return max(0, len(m.Worst())-shownOnFirstPage) }
+// bad lists the parts that decide the result, as many as page 1 has room for.
+func bad(m *Machine) []verdictOfPart {
+	var out []verdictOfPart
+	said := map[string]bool{}
+	for _, fs := range byPart(m.Worst()) {
+		v := verdictOfPart{Finding: fs[0]}
+		if text := ladder(v.Advice); said[text] {
+			v.Advice = nil
+		} else {
+			said[text] = true
+		}
+		for _, f := range fs[1:min(len(fs), 1+alsoShown)] {
+			v.Also = append(v.Also, strings.TrimPrefix(f.Sentence(), f.Part+" "))
+		}
+		out = append(out, v)
+	}
+	return out[:min(len(out), shownOnFirstPage)]
+}
 
-func lines(m *Machine) []Line { return WorstByQuantity(m.Findings, profiles.Required) }
+func more(m *Machine) int {
+	shown := 0
+	for _, v := range bad(m) {
+		shown += 1 + len(v.Also)
+	}
+	return len(m.Worst()) - shown
+}
+
+func lines(m *Machine) []CheckLine { return WorstByCheck(m.Findings, profiles.Required) }
 
 func open(m *Machine) []burnin.NotRun {
 	var out []burnin.NotRun
@@ -144,6 +175,18 @@ func limitText(f burnin.Finding) string {
 	sign := map[string]string{"min": "≥ ", "max": "≤ "}[f.Relation]
 	return sign + value(f.Limit, f.Unit)
 }
+
+// brief is value, cut to what a column of page 1 holds.
+func brief(v any, unit string) string {
+	s := value(v, unit)
+	if r := []rune(s); len(r) > valueShown {
+		return string(r[:valueShown-1]) + "…"
+	}
+	return s
+}
+
+// ladder puts a whole advice ladder into one paragraph.
+func ladder(rungs []burnin.Advice) string { return strings.Join(Ladder("", rungs), "  ") }
 
 func verdictText(f burnin.Finding) string {
 	if f.Waived != "" {

@@ -16,7 +16,6 @@ type Machine struct {
 	Spec      *profiles.Spec
 	Profile   *profiles.Profile
 	Inventory []burnin.InventoryGroup
-	Manifest  string // SHA-256 of SHA256SUMS, "" when the record is not a folder
 	Attempts  []Attempt
 }
 

@@ -48,6 +48,33 @@ func WorstByQuantity(fs []burnin.Finding, scopes ...profiles.Scope) []Line {
 	return lines
 }
 
+// CheckLine is the worst of one check: the line of page 1.
+type CheckLine struct {
+	Line
+	Findings int // of this check
+}
+
+// WorstByCheck condenses findings to one line per check: the worst verdict, and of
+// equal ones the first quantity that was measured against a limit.
+func WorstByCheck(fs []burnin.Finding, scopes ...profiles.Scope) []CheckLine {
+	var out []CheckLine
+	at := map[string]int{}
+	for _, l := range WorstByQuantity(fs, scopes...) {
+		i, ok := at[l.Check]
+		if !ok {
+			i = len(out)
+			at[l.Check] = i
+			out = append(out, CheckLine{Line: l})
+		}
+		c := &out[i]
+		c.Findings += l.Parts
+		if l.Verdict > c.Verdict || l.Verdict == c.Verdict && c.Limit == nil && l.Limit != nil {
+			c.Line = l
+		}
+	}
+	return out
+}
+
 // worse reports whether a says more than b about the same quantity.
 func worse(a, b burnin.Finding) bool {
 	if a.Verdict != b.Verdict {
