@@ -70,6 +70,20 @@ func (l *loader) checkMachine(m *Machine, row rowInfo) {
 	case !fileSafe.MatchString(m.Name):
 		l.add(row.at("name"), "machine name %q: use letters, digits, '.', '-' and '_', at most 64; it names a folder", m.Name)
 	}
+	if m.MAC != "" && !macForm.MatchString(m.MAC) {
+		l.add(row.at("mac"), "mac %q: write it like 7c:c2:55:00:00:07", m.MAC)
+	}
+	if m.UUID != "" && !uuidForm.MatchString(m.UUID) {
+		l.add(row.at("uuid"), "uuid %q is no UUID", m.UUID)
+	}
+	if m.U > 60 {
+		l.add(row.at("u"), "u %d: racks have 42 to 58 units", m.U)
+	}
+	l.checkReach(m, row)
+}
+
+// checkReach looks at how BMC and host are reached.
+func (l *loader) checkReach(m *Machine, row rowInfo) {
 	if m.BMC == "" {
 		l.add(row.pos, "%s has no bmc: give its address", or(m.Name, "a machine"))
 	} else if err := checkAddress(m.BMC); err != nil {
@@ -81,15 +95,6 @@ func (l *loader) checkMachine(m *Machine, row rowInfo) {
 		}
 	} else if m.Boot.Method == BootDisk || m.Boot.Method == BootNone {
 		l.add(row.pos, "%s has no host: boot method %s needs the address where its SSH answers", m.Name, m.Boot.Method)
-	}
-	if m.MAC != "" && !macForm.MatchString(m.MAC) {
-		l.add(row.at("mac"), "mac %q: write it like 7c:c2:55:00:00:07", m.MAC)
-	}
-	if m.UUID != "" && !uuidForm.MatchString(m.UUID) {
-		l.add(row.at("uuid"), "uuid %q is no UUID", m.UUID)
-	}
-	if m.U > 60 {
-		l.add(row.at("u"), "u %d: racks have 42 to 58 units", m.U)
 	}
 	if m.Boot.Method == BootUEFIHTTP && m.Boot.Image == "" {
 		l.add(row.pos, "%s boots over HTTP and names no boot.image", m.Name)

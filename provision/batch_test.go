@@ -12,7 +12,7 @@ import (
 )
 
 // parse reads a batch with credentials that are there.
-func parse(t testing.TB, text string) (*Batch, error) {
+func parse(t *testing.T, text string) (*Batch, error) {
 	t.Helper()
 	t.Setenv("BMC_USER", "admin")
 	t.Setenv("BMC_PASSWORD", planted)

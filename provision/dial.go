@@ -9,10 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/crypto/ssh"
-
 	"github.com/rackproof/rackproof/burnin"
 	"github.com/rackproof/rackproof/burnin/shell"
+	"github.com/rackproof/rackproof/provision/netboot"
 	"github.com/rackproof/rackproof/redfish"
 )
 
@@ -83,18 +82,18 @@ func (b *Bench) openNode(ctx context.Context, m Machine, f Facts) (burnin.Shell,
 			return nil, &Stuck{Why: err.Error(), Next: "Then: rackproof resume"}
 		}
 		b.Secrets.Add(pem)
-		signer, err := ssh.ParsePrivateKey([]byte(pem))
+		signer, err := netboot.Signer([]byte(pem))
 		if err != nil {
-			return nil, &Stuck{Why: fmt.Sprintf("SSH key %s: %v", m.SSH.Key, err), Next: "Give one without a passphrase, or load it into an agent and leave ssh.key out."}
+			return nil, &Stuck{Why: fmt.Sprintf("%s: %v", m.SSH.Key, err), Next: "Give one without a passphrase, or load it into an agent and leave ssh.key out."}
 		}
-		cfg.Signers = []ssh.Signer{signer}
+		cfg.Signers = append(cfg.Signers, signer)
 	}
 	if line := f[FactHostKey]; line != "" {
-		key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(line))
+		key, err := netboot.HostKey(line)
 		if err != nil {
-			return nil, fmt.Errorf("host key of the boot: %w", err)
+			return nil, err
 		}
-		cfg.HostKeys, cfg.ConfigFile = []ssh.PublicKey{key}, "none"
+		cfg.HostKeys, cfg.ConfigFile = append(cfg.HostKeys, key), "none"
 	} else if m.SSH.KnownHosts != "" {
 		cfg.KnownHosts = []string{expandHome(m.SSH.KnownHosts)}
 	}

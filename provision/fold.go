@@ -64,6 +64,7 @@ func (r *Run) applyRun(e Event) error {
 				m.stop(e)
 			}
 		}
+	default: // of a later version
 	}
 	return nil
 }
@@ -124,55 +125,70 @@ func (m *MachineRun) apply(e Event, p Plan) error {
 			return nil
 		}
 		return m.applyStep(e, p)
+	default: // of a later version
+		return nil
 	}
-	return nil
 }
 
 func (m *MachineRun) applyStep(e Event, p Plan) error {
 	switch e.Kind {
 	case StepStarted:
-		var t Try
-		if err := decode(e, &t); err != nil {
-			return err
-		}
-		m.set(e, StateRun, OwnerTool, "", "")
-		m.Step, m.Try, m.Broken = e.Step, t.Try, false
+		return m.started(e)
 	case Intended, Acted:
 		return m.intend(e)
-	case Progressed:
-		var pr Progress
-		if err := decode(e, &pr); err != nil {
-			return err
-		}
-		m.Why, m.Until = pr.Text, pr.Until
-	case Learned:
-		var f Facts
-		if err := decode(e, &f); err != nil {
-			return err
-		}
-		m.learn(f)
+	case Progressed, Learned:
+		return m.hear(e)
 	case StepEnded:
 		return m.stepEnded(e, p)
 	case StepFailed, Broke:
 		return m.failed(e, p)
-	case GotStuck:
-		var s Stuck
-		if err := decode(e, &s); err != nil {
-			return err
-		}
-		m.set(e, StateStuck, or(s.Owner, OwnerHands), s.Why, s.Next)
-		m.Until = s.Until
-	case NeedsHands:
-		h := &Hands{}
-		if err := decode(e, h); err != nil {
-			return err
-		}
-		m.set(e, StateHands, OwnerHands, h.Why, h.Next)
-		m.Hands = h
+	case GotStuck, NeedsHands:
+		return m.wait(e)
 	case MachineOver:
 		return m.over(e)
+	default: // handled by apply
+		return nil
 	}
+}
+
+func (m *MachineRun) started(e Event) error {
+	var t Try
+	if err := decode(e, &t); err != nil {
+		return err
+	}
+	m.set(e, StateRun, OwnerTool, "", "")
+	m.Step, m.Try, m.Broken = e.Step, t.Try, false
 	return nil
+}
+
+// hear takes what a step says while it is under way.
+func (m *MachineRun) hear(e Event) error {
+	if e.Kind == Learned {
+		var f Facts
+		err := decode(e, &f)
+		m.learn(f)
+		return err
+	}
+	var pr Progress
+	err := decode(e, &pr)
+	m.Why, m.Until = pr.Text, pr.Until
+	return err
+}
+
+// wait parks a machine: for infrastructure, or for hands.
+func (m *MachineRun) wait(e Event) error {
+	if e.Kind == NeedsHands {
+		h := &Hands{}
+		err := decode(e, h)
+		m.set(e, StateHands, OwnerHands, h.Why, h.Next)
+		m.Hands = h
+		return err
+	}
+	var s Stuck
+	err := decode(e, &s)
+	m.set(e, StateStuck, or(s.Owner, OwnerHands), s.Why, s.Next)
+	m.Until = s.Until
+	return err
 }
 
 // set changes the state and who has the next move; Since moves only when the

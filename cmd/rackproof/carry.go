@@ -247,8 +247,7 @@ func noRun(name, machine string) error {
 // ownerAlive reports who carries a run now, "" for nobody.
 func ownerAlive(state string, id provision.RunID) string {
 	lease, err := provision.LeaseRun(state, id)
-	var held *provision.HeldError
-	if errors.As(err, &held) {
+	if held, ok := errors.AsType[*provision.HeldError](err); ok {
 		return held.Holder
 	}
 	if err == nil {

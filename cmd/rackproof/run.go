@@ -66,8 +66,7 @@ func (a *app) runBatch(cmd *cobra.Command, f runFlags) error {
 	}
 	defer func() { _ = engine.Close() }()
 	id, err := engine.Submit(ctx, batch, workflow)
-	var edit *provision.EditError
-	if errors.As(err, &edit) {
+	if _, ok := errors.AsType[*provision.EditError](err); ok {
 		return usageError(err, "")
 	}
 	if err != nil {
@@ -97,8 +96,7 @@ func (a *app) loadBatch(file, workflow string, sel provision.Selector) (*provisi
 	batch, err := provision.LoadBatch(file, a.library())
 	if err != nil {
 		next := "name a batch file with -f"
-		var p profiles.Problems
-		if errors.As(err, &p) {
+		if _, ok := errors.AsType[profiles.Problems](err); ok {
 			next = "correct the file; nothing was contacted"
 		}
 		return nil, none, usageError(err, next)

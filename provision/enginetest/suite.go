@@ -64,6 +64,7 @@ func Run(t *testing.T, open Open) {
 
 // bench is a worker over a world.
 func bench(tb testing.TB, state string, w *World) *provision.Bench {
+	tb.Helper()
 	b := &provision.Bench{
 		State: state, Workflows: []provision.Workflow{w.Workflow()}, Secrets: &provision.Secrets{},
 		Log: slog.New(slog.DiscardHandler), Version: "test",
@@ -92,6 +93,7 @@ func serve(tb testing.TB, open Open, state string, w *World, h Hooks) *server {
 
 // stop ends serving and returns what Serve returned.
 func (s *server) stop(tb testing.TB) error {
+	tb.Helper()
 	s.once.Do(func() {
 		s.cancel()
 		select {

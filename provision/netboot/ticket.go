@@ -64,11 +64,29 @@ func newTicket(machine string, attempt int, image, authorized string) (*Ticket, 
 	}, nil
 }
 
-// PublicKey returns the authorized_keys line of a private key in PEM.
-func PublicKey(privatePEM []byte) (string, error) {
+// Signer reads a private key in PEM.
+func Signer(privatePEM []byte) (ssh.Signer, error) {
 	signer, err := ssh.ParsePrivateKey(privatePEM)
 	if err != nil {
-		return "", fmt.Errorf("SSH key: %w", err)
+		return nil, fmt.Errorf("SSH key: %w", err)
+	}
+	return signer, nil
+}
+
+// PublicKey returns the authorized_keys line of a private key in PEM.
+func PublicKey(privatePEM []byte) (string, error) {
+	signer, err := Signer(privatePEM)
+	if err != nil {
+		return "", err
 	}
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey()))), nil
+}
+
+// HostKey reads Ticket.HostKeyPublic.
+func HostKey(line string) (ssh.PublicKey, error) {
+	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(line))
+	if err != nil {
+		return nil, fmt.Errorf("host key of the boot: %w", err)
+	}
+	return key, nil
 }
