@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -39,7 +40,9 @@ func TestDemo(t *testing.T) {
 	dir := t.TempDir()
 	var out, progress bytes.Buffer
 	began := time.Now()
-	if code := Main(t.Context(), []string{"demo", "--keep", dir}, strings.NewReader(""), &out, &progress); code != exitHardware {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	if code := Main(ctx, []string{"demo", "--keep", dir}, strings.NewReader(""), &out, &progress); code != exitHardware {
 		t.Fatalf("exit %d, want %d\n%s%s", code, exitHardware, progress.String(), out.String())
 	}
 	t.Logf("the demo took %s", time.Since(began).Round(time.Second))

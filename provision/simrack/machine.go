@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -28,6 +29,7 @@ type machine struct {
 	log     *slog.Logger
 	bmc     *redfishtest.BMC
 	node    *nodetest.Node
+	place   *reservation
 	diskKey ssh.Signer // host key of the installed system
 	rootKey ssh.PublicKey
 
@@ -39,19 +41,19 @@ type machine struct {
 	counts   map[string]int
 }
 
-func startMachine(ctx context.Context, spec MachineSpec, hostAddr string, login Login, opts Options) (*machine, error) {
-	m := &machine{spec: spec, log: opts.Log.With("machine", spec.Name), fault: spec.Fault, iommu: true, counts: map[string]int{}}
+func startMachine(ctx context.Context, spec MachineSpec, place *reservation, login Login, opts Options) (*machine, error) {
+	m := &machine{spec: spec, place: place, log: opts.Log.With("machine", spec.Name), fault: spec.Fault, iommu: true, counts: map[string]int{}}
 	var err error
 	if m.hardware, err = m.build(spec.Fault, opts.Seed); err != nil {
-		return nil, err
+		return m, err
 	}
 	if m.tree, err = Tree(m.hardware); err != nil {
-		return nil, err
+		return m, err
 	}
 	if err := m.keys(login); err != nil {
-		return nil, err
+		return m, err
 	}
-	m.node = nodetest.NewNode(m.hardware, hostAddr, m.log)
+	m.node = nodetest.NewNode(m.hardware, place.addr, m.log)
 	m.bmc, err = redfishtest.Start(ctx, redfishtest.Options{
 		Tree: m.tree, User: login.User, Password: login.Password,
 		PowerDelay: opts.PowerDelay, POSTDelay: opts.POSTDelay, TaskDelay: opts.PowerDelay,
@@ -141,12 +143,18 @@ func (m *machine) relay(tree redfishtest.Tree) error {
 	return nil
 }
 
+// close takes the machine off the network, also one that did not start whole.
 func (m *machine) close() error {
-	var err error
-	if m.bmc != nil {
-		err = m.bmc.Close()
+	if m == nil {
+		return nil
 	}
-	m.node.Down()
+	err := m.place.hold.Close()
+	if m.bmc != nil {
+		err = errors.Join(err, m.bmc.Close())
+	}
+	if m.node != nil {
+		m.node.Down()
+	}
 	return err
 }
 

@@ -86,15 +86,15 @@ func Start(ctx context.Context, opts Options) (*Rack, error) {
 		return nil, err
 	}
 	r := &Rack{login: login, seed: opts.Seed, load: opts.Load, machines: map[string]*machine{}}
-	ports := portFinder{next: firstPort + int(opts.Seed%portSpan)}
+	var ports portFinder
 	for i, spec := range opts.Machines {
 		spec = spec.Placed(i)
 		if r.machines[spec.Name] != nil {
 			return nil, fmt.Errorf("simulated rack: two machines are called %q", spec.Name)
 		}
-		addr, err := ports.find(ctx)
+		host, err := ports.find(ctx)
 		if err == nil {
-			r.machines[spec.Name], err = startMachine(ctx, spec, addr, login, opts)
+			r.machines[spec.Name], err = startMachine(ctx, spec, host, login, opts)
 		}
 		if err != nil {
 			return nil, multierror.Append(fmt.Errorf("simulated rack: %s: %w", spec.Name, err), r.Close()).ErrorOrNil()
@@ -108,9 +108,7 @@ func Start(ctx context.Context, opts Options) (*Rack, error) {
 func (r *Rack) Close() error {
 	var errs *multierror.Error
 	for _, name := range slices.Sorted(maps.Keys(r.machines)) {
-		if m := r.machines[name]; m != nil {
-			errs = multierror.Append(errs, m.close())
-		}
+		errs = multierror.Append(errs, r.machines[name].close())
 	}
 	return errs.ErrorOrNil()
 }
@@ -217,23 +215,36 @@ func newLogin() (Login, error) {
 
 // A host keeps its address while it is off, and then nothing listens there. Ports
 // below those that systems give to outgoing connections (from 32768 on Linux) stay
-// free meanwhile.
+// free meanwhile, but for other racks on this machine: so a rack holds the same
+// port of UDP, where nobody else would be, for as long as it lives.
 const (
 	firstPort = 20000
-	portSpan  = 8000
+	portSpan  = 9000
 )
+
+// reservation is an address that is ours while no host listens there.
+type reservation struct {
+	addr string
+	hold net.PacketConn
+}
 
 type portFinder struct{ next int }
 
-func (p *portFinder) find(ctx context.Context) (string, error) {
-	for range 2 * portSpan {
-		port := firstPort + (p.next-firstPort)%(portSpan+1000)
+func (p *portFinder) find(ctx context.Context) (*reservation, error) {
+	var lc net.ListenConfig
+	for range portSpan {
+		addr := fmt.Sprintf("127.0.0.1:%d", firstPort+p.next%portSpan)
 		p.next++
-		addr := fmt.Sprintf("127.0.0.1:%d", port)
-		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
-		if err == nil {
-			return addr, l.Close()
+		hold, err := lc.ListenPacket(ctx, "udp", addr)
+		if err != nil {
+			continue
 		}
+		l, err := lc.Listen(ctx, "tcp", addr)
+		if err != nil {
+			_ = hold.Close()
+			continue
+		}
+		return &reservation{addr: addr, hold: hold}, l.Close()
 	}
-	return "", fmt.Errorf("no free port from %d on", firstPort)
+	return nil, fmt.Errorf("no free port from %d to %d", firstPort, firstPort+portSpan-1)
 }

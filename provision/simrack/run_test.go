@@ -20,7 +20,8 @@ func TestRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a whole run takes half a minute")
 	}
-	rack, err := simrack.Start(t.Context(), simrack.Options{Seed: 3, Machines: []simrack.MachineSpec{
+	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	rack, err := simrack.Start(t.Context(), simrack.Options{Seed: 3, Log: log, Machines: []simrack.MachineSpec{
 		{Name: "good"}, {Name: "narrow", Fault: "gpu-x8"}, {Name: "crossed", Fault: "crossed-cables"},
 	}})
 	if err != nil {
