@@ -35,6 +35,32 @@ func linkFaults() []hostFault {
 			},
 		},
 		{
+			name: "lspci is not on the node: sysfs is enough",
+			setup: func(rec *Record) {
+				rec.Evidence = append(rec.Evidence, &Evidence{Probe: "lspci", Phase: PhaseBefore, Source: FromSSH, Ended: EndedNoTool})
+			},
+		},
+		{
+			name: "a host that was not loaded, without lspci",
+			drop: []string{"load/pci-sysfs", "load/nvidia-smi", "after/pci-sysfs"},
+			setup: func(rec *Record) {
+				rec.Evidence = append(rec.Evidence, &Evidence{Probe: "lspci", Phase: PhaseBefore, Source: FromSSH, Ended: EndedNoTool})
+			},
+			want:    map[string]string{"pcie.link/width/GPU SXM3": "pass", "pcie.link/uplink_width/GPU SXM3": "pass", "nvme.count/count/NVMe drives": "pass"},
+			loosely: true,
+		},
+		{
+			name: "nobody looked again behind the load",
+			drop: []string{"after/pci-sysfs"},
+			want: map[string]string{
+				"pcie.link/width/NVMe bay 0": "not_run", "pcie.link/width/NVMe bay 1": "not_run", "pcie.link/width/NIC port ens1f0np0": "not_run",
+				"pcie.link/width/GPU SXM3": "not_run", "pcie.link/uplink_width/GPU SXM3": "not_run", "pcie.link/uplink_width/NVMe bay 0": "not_run",
+				"nvme.link/width/NVMe bay 0": "not_run", "nvme.link/width/NVMe bay 1": "not_run", "nvme.count/count/NVMe drives": "not_run",
+				"pcie.errors/fatal/GPU SXM3": "not_run", "pcie.errors/corrected/GPU SXM3": "not_run",
+			},
+			loosely: true,
+		},
+		{
 			name:  "the GPU fell off under load",
 			edits: []gpuEdit{swap("load/pci-sysfs", gpu+"32.0 GT/s PCIe\tcurrent_link_width=16", gpu+"Unknown\tcurrent_link_width=63")},
 			want:  map[string]string{"pcie.link/width/GPU SXM3": "fail", "pcie.link/speed/GPU SXM3": "not_run"},

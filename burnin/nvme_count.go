@@ -58,7 +58,10 @@ func countDrives(r *Readings, p *profiles.Profile, parts []nvmePart) Finding {
 		return f.absent(err, p.NVMe.Count)
 	}
 	f = f.Number(float64(fewest), profiles.Count, p.NVMe.Count)
-	if f.Verdict != Fail {
+	switch {
+	case f.Verdict == Pass && err != nil: // not counted again behind the load
+		return f.Missing(err)
+	case f.Verdict != Fail:
 		return f
 	}
 	var missing []string

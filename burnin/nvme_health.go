@@ -76,6 +76,7 @@ func judgeNVMeHealth(r *Readings, p *profiles.Profile, s *profiles.Spec) []Findi
 	var out []Finding
 	for _, d := range nvmeParts(r, p) {
 		logs := healthLogs(r, d)
+		d.noLog = noHealthLog(r)
 		for _, ask := range healthAsks {
 			f := About("nvme.health", ask.quantity, d.Part, refsOf(logs)...)
 			limit := ask.limit(&p.NVMe)
@@ -94,14 +95,24 @@ func judgeNVMeHealth(r *Readings, p *profiles.Profile, s *profiles.Spec) []Findi
 	if p.NVMe.Count.Set() && p.NVMe.Count.Number(profiles.Count) == 0 {
 		return []Finding{f.NotHere("the profile has no NVMe drive")}
 	}
-	return []Finding{f.absent(firstAbsence(r), p.NVMe.CriticalWarning)}
+	return []Finding{f.absent(noDrive(r), p.NVMe.CriticalWarning)}
 }
 
-// firstAbsence is why no drive is known at all.
-func firstAbsence(r *Readings) error {
+// noDrive is why no drive is known at all.
+func noDrive(r *Readings) error {
 	for _, c := range driveCounts(r) {
 		if c.err == nil {
 			return fmt.Errorf("%s shows no drive", c.ref)
+		}
+	}
+	return noHealthLog(r)
+}
+
+// noHealthLog is why a drive has no log at all: a tool that is not on the node says so.
+func noHealthLog(r *Readings) error {
+	for _, probe := range []Probe[SMARTLog]{Smartctl, NVMeSmart} {
+		if all := Read(r, probe, PhaseBefore); all.Evidence != nil && all.Err != nil {
+			return all.Err
 		}
 	}
 	return fmt.Errorf("smartctl and nvme-smart: %w", ErrNotRun)
@@ -150,7 +161,7 @@ func (a healthAsk) judge(f Finding, d nvmePart, logs []Reading[SMARTLog], limit 
 	case !d.Shown:
 		return f.absent(errDriveNotShown, limit)
 	case len(logs) == 0:
-		return f.absent(fmt.Errorf("smartctl and nvme-smart: %w", ErrNotRun), limit)
+		return f.absent(d.noLog, limit)
 	}
 	if a.growth {
 		return a.growthOf(f, logs, limit)

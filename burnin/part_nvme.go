@@ -13,6 +13,7 @@ type nvmePart struct {
 	Device   string       // "nvme0", "" when only the PCI bus shows it
 	Capacity Opt[float64] // bytes
 	Shown    bool         // some evidence of the host shows it
+	noLog    error        // why no health log of it is there
 	slot     string
 	loose    bool // seen only by a health log handed over: says nothing of what else is in the machine
 }

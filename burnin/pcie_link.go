@@ -82,7 +82,16 @@ func (j *linkJudge) width() Finding {
 		return f.absent(j.part.missing, j.class.Width)
 	}
 	states := slices.Concat(j.view.own(j.part.Address), j.view.ofNvidia(j.part.Part))
-	return worstWidth(f, states, j.class.Width, j.noState())
+	return j.unlessOpen(worstWidth(f, states, j.class.Width, j.noState()))
+}
+
+// unlessOpen takes back a pass where the machine was not looked at again behind the
+// load: a link that was good before proves nothing about now.
+func (j *linkJudge) unlessOpen(f Finding) Finding {
+	if f.Verdict == Pass && j.view.open != nil {
+		return f.Missing(j.view.open)
+	}
+	return f
 }
 
 // noState is why there is no state of a link.
@@ -167,7 +176,7 @@ func (j *linkJudge) uplinks() []Finding {
 		err := j.noHops()
 		width, speed = width.absent(err, j.class.UplinkWidth), speed.absent(err, j.class.UplinkSpeed)
 	default:
-		width = worstWidth(width, states, j.class.UplinkWidth, j.noState())
+		width = j.unlessOpen(worstWidth(width, states, j.class.UplinkWidth, j.noState()))
 		speed = j.busySpeed(speed, states, j.class.UplinkSpeed)
 	}
 	if j.class.UplinkWidth.Set() {

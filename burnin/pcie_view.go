@@ -17,6 +17,7 @@ type pcieView struct {
 	timed   []*nvidiaView // those of nvidia that have a time, in its order
 	noTrees error         // why there is no tree; nil when there is one
 	noLoad  error         // why there is no sample under load
+	open    error         // why the machine as it was left behind the load is not known; nil when it is
 }
 
 // treeView is one reading of the PCI bus.
@@ -52,6 +53,9 @@ func viewPCIe(r *Readings) pcieView {
 	v.addSamples(r)
 	for _, reading := range nvidiaLogs(r) {
 		v.nvidia = append(v.nvidia, &nvidiaView{log: &reading.Value, ref: reading.Ref})
+	}
+	if r.loaded() && v.noTrees != nil && !slices.ContainsFunc(v.trees, func(t treeView) bool { return t.phase == PhaseAfter }) {
+		v.open = v.noTrees
 	}
 	samples := nvidiaSamples(r)
 	for i := range samples {
