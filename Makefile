@@ -31,7 +31,7 @@ test: deps lint cross ## Everything CI runs: lint, builds for three systems, all
 	CGO_ENABLED=1 go test -race -timeout 40m -count=1 ./...
 
 prove: deps build ## The full numbers (50 kills, longer fuzzing); writes docs/proof.md
-	CGO_ENABLED=1 go run ./cmd/rackproof-prove
+	.ci/prove
 
 lint: $(TOOLS)/golangci-lint ## vet, golangci-lint with the arrows between packages, file length
 	go vet ./...
