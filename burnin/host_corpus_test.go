@@ -174,6 +174,7 @@ func TestHostParsersTakeAnyFile(t *testing.T) {
 			return err
 		}
 		read++
+		b = b[:min(len(b), 64<<10)] // the rest of a file is like its beginning
 		for _, parse := range parsers {
 			parse(&Evidence{Out: b, Source: FromLoose, Ended: EndedUnknown})
 		}
