@@ -50,7 +50,7 @@ type exitError struct {
 	Machine string `json:"machine,omitempty"`
 	Message string `json:"message"`
 	Next    string `json:"next,omitempty"`
-	quiet   bool // the verb has printed all there is to say
+	quiet   bool   // the verb has printed all there is to say
 	err     error
 }
 
@@ -164,6 +164,18 @@ func (a *app) state() (string, error) {
 // library opens the embedded profiles and those of --profiles.
 func (a *app) library() *profiles.Library { return profiles.Open(a.profileDirs...) }
 
+// nextVerb points to the verb that was meant, as far as one is near.
+func nextVerb(a *app, word string) string {
+	var names []string
+	for _, c := range verbs(a) {
+		names = append(names, c.Name())
+	}
+	if near := profiles.Nearest(word, names); near != "" {
+		return "rackproof " + near + " --help"
+	}
+	return "rackproof --help"
+}
+
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "rackproof",
@@ -171,7 +183,13 @@ func (a *app) rootCommand() *cobra.Command {
 		Long:          "rackproof drives a racked GPU server's BMC, burns the machine in over SSH, judges\nit against a hardware profile, and writes the test record.\n\n" + exitHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return usageError(fmt.Errorf("there is no verb %q", args[0]), nextVerb(a, args[0]))
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRun: func(*cobra.Command, []string) {
 			level := slog.LevelWarn
 			if a.verbose {
