@@ -68,6 +68,16 @@ func identityFaults() []hostFault {
 			want: map[string]string{"identity/uuid/machine": "pass", "identity/mac/machine": "pass", "identity/serial/machine": "not_applicable"},
 		},
 		{
+			name:  "the batch names a port of the host",
+			setup: func(rec *Record) { rec.Machine.Wanted.MAC = "7c:c2:55:00:10:01" },
+			want:  map[string]string{"identity/mac/machine": "pass"},
+		},
+		{
+			name:  "the batch names a port of another host",
+			setup: func(rec *Record) { rec.Machine.Wanted.MAC = "7c:c2:55:00:99:99" },
+			want:  map[string]string{"identity/mac/machine": "fail"},
+		},
+		{
 			name: "crossed cables: the BMC is that of the neighbour",
 			edits: []gpuEdit{
 				swap("bmc/bmc-inventory", "33221100-5544-7766-8899-AABBCCDDEEFF", "33221100-5544-7766-8899-AABBCCDDEE00"),

@@ -14,7 +14,7 @@ import (
 var identity = Check{
 	Name:   "identity",
 	Title:  "The machine is the one that was ordered, and BMC and host are one machine",
-	Probes: []string{"dmidecode", "os", "bmc-lan", "bmc-inventory"},
+	Probes: []string{"dmidecode", "os", "pci-sysfs", "bmc-lan", "bmc-inventory"},
 	Judge:  judgeIdentity,
 }
 
@@ -45,10 +45,26 @@ func judgeIdentity(r *Readings, _ *profiles.Profile, _ *profiles.Spec) []Finding
 func whoIsIt(r *Readings) known {
 	var k known
 	k.host, k.hostRef, k.hostErr = hostIdentity(r)
+	k.host.NICMACs = hostMACs(r)
 	bmc := Read(r, BMCInventory, PhaseBMC)
 	k.bmc, k.bmcMACs, k.bmcRef, k.bmcErr = bmc.Value.Identity, bmc.Value.MACs, bmc.Ref, bmc.Err
 	k.lan = ReadAny(r, IPMILan, PhaseBefore, PhaseAfter)
 	return k
+}
+
+// hostMACs are the addresses of the host's own network ports.
+func hostMACs(r *Readings) []string {
+	var out []string
+	for _, tree := range pciTrees(r) {
+		for i := range tree.Value.Devices {
+			for _, n := range tree.Value.Devices[i].NetDevs {
+				if mac := plainMAC(n.MAC); mac != "" && !slices.Contains(out, mac) {
+					out = append(out, mac)
+				}
+			}
+		}
+	}
+	return out
 }
 
 // hostIdentity is what the booted host shows of its firmware's identity: by
@@ -150,8 +166,8 @@ func (k *known) mac(want string) Finding {
 	if slices.Contains(all, plainMAC(want)) {
 		return f.Judged(Pass, "the MAC address is that of the batch")
 	}
-	if len(k.bmc.NICMACs) == 0 {
-		return f.Missing(fmt.Errorf("the batch says MAC %s; the BMC's are %s, and the ports of the host are not known", want, strings.Join(all, ", ")))
+	if len(k.bmc.NICMACs) == 0 && len(k.host.NICMACs) == 0 {
+		return f.Missing(fmt.Errorf("the batch says MAC %s; the BMC's is %s, and the ports of the host are not known", want, strings.Join(all, ", ")))
 	}
 	return f.Judged(Fail, fmt.Sprintf("the batch says MAC %s, this machine shows %s", want, strings.Join(all, ", ")))
 }
