@@ -113,18 +113,20 @@ func (c *Client) SetBoot(ctx context.Context, want Boot) error {
 func (c *Client) tryBoot(ctx context.Context, place bootPlace, want Boot) error {
 	var tried []error
 	for _, body := range c.bootBodies(place.boot, want) {
-		sent := c.patch(ctx, place.uri, place.etag, map[string]any{"Boot": body})
+		a, sent := c.patchAnswer(ctx, place.uri, place.etag, map[string]any{"Boot": body})
 		if sent != nil && statusOf(sent) == 0 && !isLost(sent) {
 			return sent
 		}
-		after, err := c.bootPlace(ctx)
+		set, err := c.readBack(ctx, a, func() (ok bool, err error) {
+			place, err = c.bootPlace(ctx)
+			return place.boot.same(want), err
+		})
 		if err != nil {
 			return fmt.Errorf("read it back: %w", errors.Join(sent, err))
 		}
-		if after.boot.same(want) {
+		if set {
 			return nil
 		}
-		place = after
 		tried = append(tried, cmpError(sent, fmt.Errorf("accepted, but it reads %s", place.boot)))
 		if errors.Is(sent, ErrAuth) {
 			break

@@ -39,7 +39,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if c.t, err = newTransport(cfg, c.trust, c.record); err != nil {
 		return nil, err
 	}
-	c.t.session = &session{t: c.t, user: cfg.User, password: cfg.Password, collection: defaultSessions}
+	c.t.session = &session{t: c.t, user: cfg.User, password: cfg.Password, collection: defaultSessions, probe: defaultSessions}
 	if err := c.open(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -58,6 +58,12 @@ func (c *Client) open(ctx context.Context) error {
 	}
 	if sessions := c.root.Links.value.Sessions; sessions != "" {
 		c.t.session.collection = string(sessions)
+	}
+	switch { // a BMC without sessions may have no list of them either
+	case closed:
+		c.t.session.probe = root
+	case c.root.Systems != "":
+		c.t.session.probe = string(c.root.Systems)
 	}
 	if err := c.t.session.open(ctx); err != nil {
 		return err
@@ -84,7 +90,7 @@ func (c *Client) open(ctx context.Context) error {
 func (c *Client) Close() error {
 	c.closing.Do(func() {
 		c.closed = c.t.session.close()
-		c.t.http.CloseIdleConnections()
+		c.t.reads.CloseIdleConnections()
 	})
 	return c.closed
 }

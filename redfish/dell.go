@@ -72,6 +72,11 @@ func (dell) commit(ctx context.Context, c *Client, settings link, staged string)
 	if queue.Jobs == "" {
 		return "", fmt.Errorf("BMC %s: BIOS values are staged, but %s names no job queue: create the BIOS job in iDRAC", c.cfg.Addr, settings)
 	}
+	// Values that waited already have theirs, perhaps by our own hand before we
+	// were interrupted.
+	if job, found := c.dellScheduled(ctx, queue.Jobs); found {
+		return job, nil
+	}
 	a, err := c.t.act(ctx, call{
 		method: http.MethodPost, uri: string(queue.Jobs),
 		body: map[string]string{"TargetSettingsURI": string(settings)},

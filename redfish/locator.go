@@ -44,12 +44,15 @@ func (c *Client) SetLocator(ctx context.Context, on bool) error {
 		lit, off := c.behaviour.led()
 		body = map[string]any{"IndicatorLED": map[bool]string{true: lit, false: off}[on]}
 	}
-	sent := c.patch(ctx, l.uri, l.etag, body)
-	after, err := c.lamp(ctx)
+	a, sent := c.patchAnswer(ctx, l.uri, l.etag, body)
+	set, err := c.readBack(ctx, a, func() (bool, error) {
+		after, err := c.lamp(ctx)
+		return err == nil && after.lit(c.behaviour) == on, err
+	})
 	if err != nil {
 		return fmt.Errorf("read the locator LED back: %w", err)
 	}
-	if after.lit(c.behaviour) != on {
+	if !set {
 		return fmt.Errorf("BMC %s: locator LED: %w", c.cfg.Addr, cmpError(sent, fmt.Errorf("accepted, but nothing changed")))
 	}
 	return nil

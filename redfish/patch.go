@@ -9,15 +9,10 @@ import (
 	"time"
 )
 
-// patch changes a resource with the ETag it was read with. BMCs disagree about
+// patchAnswer changes a resource with the ETag it was read with. BMCs disagree about
 // If-Match: AMI demands it (428), some refuse it (412), and a weak or gzipped tag
 // is taken by few. Every answer that leads on here is a refusal before any
 // effect.
-func (c *Client) patch(ctx context.Context, uri link, etag string, body any) error {
-	_, err := c.patchAnswer(ctx, uri, etag, body)
-	return err
-}
-
 func (c *Client) patchAnswer(ctx context.Context, uri link, etag string, body any) (*answer, error) {
 	tag := strongTag(etag)
 	a, err := c.actAfterPOST(ctx, call{method: http.MethodPatch, uri: string(uri), body: body, ifMatch: tag})
@@ -45,6 +40,24 @@ func (c *Client) patchAnswer(ctx context.Context, uri link, etag string, body an
 		}
 	}
 	return a, refusedSilently(a, err, uri)
+}
+
+// readBackTries bounds how often a change that was only accepted is looked for.
+const readBackTries = 5
+
+// readBack asks whether a change is there: once, and again for a while where the
+// BMC said with 202 that it is still at it. The task it names is not waited for:
+// some stay pending until a reset.
+func (c *Client) readBack(ctx context.Context, a *answer, there func() (bool, error)) (bool, error) {
+	for try := 1; ; try++ {
+		ok, err := there()
+		if ok || err != nil || a == nil || a.status != http.StatusAccepted || try == readBackTries {
+			return ok, err
+		}
+		if err := pause(ctx, c.cfg.Poll); err != nil {
+			return false, err
+		}
+	}
 }
 
 // actAfterPOST waits while the BMC refuses because the host is in POST, as iLO

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -22,6 +23,7 @@ type session struct {
 	t              *transport
 	user, password string
 	collection     string // where to POST
+	probe          string // what tells whether Basic is taken: it needs a login
 
 	mu      sync.Mutex // guards what follows
 	token   string
@@ -72,12 +74,12 @@ func (s *session) open(ctx context.Context) error {
 	failure := s.t.failure(c, a)
 	switch {
 	case failure == nil:
-		return s.accept(a)
+		return s.accept(lctx, a)
 	case a.status == http.StatusUnauthorized, saidMessage(failure, "UnauthorizedLoginAttempt"): // iLO says it with a 400
 		return s.refuse()
 	case sessionLimit(a.status, failure), a.status == http.StatusNotFound, a.status == http.StatusMethodNotAllowed:
 		s.t.log.WarnContext(ctx, "BMC gives no session, credentials go with each request", "bmc", s.t.addr, "status", a.status)
-		return s.openBasic(lctx, failure)
+		return s.openBasic(lctx, failure, sessionLimit(a.status, failure))
 	case notReady(failure):
 		return s.starting(failure)
 	}
@@ -91,11 +93,14 @@ func sessionLimit(status int, failure error) bool {
 		saidMessage(failure, "SessionLimitExceeded", "CreateLimitReachedForResource", "RAC0218")
 }
 
-func (s *session) accept(a *answer) error {
+func (s *session) accept(ctx context.Context, a *answer) error {
 	token := a.header.Get("X-Auth-Token")
-	uri := location(a)
+	uri := s.place(a)
 	if token == "" {
-		return fmt.Errorf("BMC %s: login answered %d without a token: not a Redfish session service", s.t.addr, a.status)
+		s.mu.Lock()
+		s.uri = uri // it is open all the same, and is closed with Basic
+		s.mu.Unlock()
+		return s.openBasic(ctx, fmt.Errorf("BMC %s: login answered %d without a token", s.t.addr, a.status), false)
 	}
 	s.t.record.hide(token)
 	s.mu.Lock()
@@ -121,14 +126,34 @@ func (s *session) starting(why error) error {
 	return fmt.Errorf("BMC %s: %w yet: it is starting or overloaded; wait some minutes (%w)", s.t.addr, ErrUnreachable, why)
 }
 
-// openBasic tries Basic authentication on a resource that needs a login.
-func (s *session) openBasic(ctx context.Context, why error) error {
+// place is the URI of the session that a login opened. Where the answer names it
+// by its last part, or only by its Id, it is a member of the collection.
+func (s *session) place(a *answer) string {
+	at := location(a)
+	if at == "" {
+		var body struct {
+			ID text `json:"Id"`
+		}
+		_ = json.Unmarshal(a.body, &body)
+		at = string(body.ID)
+	}
+	if at == "" || strings.Contains(at, "/") {
+		return at
+	}
+	return strings.TrimRight(s.collection, "/") + "/" + at
+}
+
+// openBasic tries Basic authentication on a resource that needs a login. With
+// full the BMC has sessions and none is free: then a refusal may mean that it
+// takes no Basic, and the password may be right.
+func (s *session) openBasic(ctx context.Context, why error, full bool) error {
 	s.mu.Lock()
 	s.basic = true
 	s.mu.Unlock()
-	a, err := s.t.once(ctx, call{method: http.MethodGet, uri: s.collection})
+	c := call{method: http.MethodGet, uri: s.probe}
+	a, err := s.t.once(ctx, c)
 	if err == nil {
-		err = s.t.failure(call{method: http.MethodGet, uri: s.collection}, a)
+		err = s.t.failure(c, a)
 	}
 	if err == nil {
 		return nil
@@ -141,9 +166,13 @@ func (s *session) openBasic(ctx context.Context, why error) error {
 		return err
 	case notReady(err):
 		return s.starting(err)
+	case full:
+		return fmt.Errorf("BMC %s: %w, and it takes no Basic login either (%w): close old sessions in its web page, or wait for their timeout",
+			s.t.addr, ErrSessionLimit, why)
+	case errors.Is(err, ErrAuth):
+		return s.refuse()
 	}
-	return fmt.Errorf("BMC %s: %w, and it takes no Basic login either (%w): close old sessions in its web page, or wait for their timeout",
-		s.t.addr, ErrSessionLimit, why)
+	return fmt.Errorf("login: %w (%w)", err, why)
 }
 
 // renew logs in again after a 401, unless another request already has, or the
@@ -188,6 +217,9 @@ func (s *session) close() error {
 	defer cancel()
 	c := call{method: http.MethodDelete, uri: uri}
 	a, err := s.t.once(ctx, c)
+	if isLost(err) { // deleting twice is harmless, a session left open is not
+		a, err = s.t.once(ctx, c)
+	}
 	s.mu.Lock()
 	s.token, s.uri = "", ""
 	s.mu.Unlock()

@@ -23,7 +23,8 @@ const maxBody = 32 << 20
 // the handshake, and a 202 keeps its Location.
 type transport struct {
 	addr    string
-	http    *http.Client
+	reads   *http.Client // over connections that are kept
+	acts    *http.Client // each over a fresh connection
 	timeout time.Duration
 	retry   time.Duration // before the second try of a read; the third waits twice as long
 	gate    *gate
@@ -51,28 +52,34 @@ func newTransport(cfg Config, tr *trust, rec *recorder) (*transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	round := &http.Transport{
-		// No Proxy: variables of the environment never apply to a BMC.
-		DialContext:         cfg.Dial,
-		TLSClientConfig:     conf,
-		TLSHandshakeTimeout: 20 * time.Second,
-		MaxConnsPerHost:     cfg.Readers,
-		MaxIdleConnsPerHost: cfg.Readers,
-		// BMCs drop idle connections without telling.
-		IdleConnTimeout: 10 * time.Second,
+	round := func() *http.Transport {
+		return &http.Transport{
+			// No Proxy: variables of the environment never apply to a BMC.
+			DialContext:         cfg.Dial,
+			TLSClientConfig:     conf,
+			TLSHandshakeTimeout: 20 * time.Second,
+			MaxConnsPerHost:     cfg.Readers,
+			MaxIdleConnsPerHost: cfg.Readers,
+			// BMCs drop idle connections without telling.
+			IdleConnTimeout: 10 * time.Second,
+		}
 	}
-	client := &http.Client{Transport: round, CheckRedirect: sameHostGet}
+	kept, fresh := round(), round()
+	// What is no read is never sent again by itself, so it must not meet a
+	// connection that the BMC has dropped: a lost login or logout leaks a session.
+	fresh.DisableKeepAlives = true
 	return &transport{
-		addr: cfg.Addr, http: client, timeout: cfg.Timeout, retry: cfg.Poll / 3, gate: newGate(cfg.Readers), record: rec, log: cfg.Log,
+		addr: cfg.Addr, timeout: cfg.Timeout, retry: cfg.Poll / 3, gate: newGate(cfg.Readers), record: rec, log: cfg.Log,
+		reads: &http.Client{Transport: kept, CheckRedirect: sameHost},
+		acts:  &http.Client{Transport: fresh, CheckRedirect: sameHost},
 	}, nil
 }
 
-// sameHostGet follows a redirect only where neither a token nor an act can go
-// astray.
-func sameHostGet(req *http.Request, via []*http.Request) error {
+// sameHost follows a redirect only where neither a token nor an act can go
+// astray: on this BMC, with the method kept. A redirected act had no effect yet.
+func sameHost(req *http.Request, via []*http.Request) error {
 	first := via[0]
-	if len(via) > 3 || req.Method != http.MethodGet || first.Method != http.MethodGet ||
-		req.URL.Host != first.URL.Host || req.URL.Scheme != first.URL.Scheme {
+	if len(via) > 3 || req.Method != first.Method || req.URL.Host != first.URL.Host || req.URL.Scheme != first.URL.Scheme {
 		return http.ErrUseLastResponse
 	}
 	return nil
@@ -123,7 +130,11 @@ func (t *transport) once(ctx context.Context, c call) (*answer, error) {
 	t.session.sign(req)
 
 	start := time.Now()
-	resp, err := t.http.Do(req)
+	client := t.acts
+	if c.method == http.MethodGet {
+		client = t.reads
+	}
+	resp, err := client.Do(req)
 	if err != nil {
 		return nil, t.broken(ctx, c, err)
 	}
@@ -234,7 +245,6 @@ func (t *transport) act(ctx context.Context, c call) (*answer, error) {
 		return nil, fmt.Errorf("BMC %s: %s %s: %w", t.addr, c.method, c.uri, err)
 	}
 	defer release()
-	t.http.CloseIdleConnections()
 	t.log.InfoContext(ctx, "redfish act", "bmc", t.addr, "method", c.method, "uri", c.uri)
 	a, err := t.signed(ctx, c)
 	if err != nil {
