@@ -51,35 +51,55 @@ func TestKilledAndResumed(t *testing.T) {
 		t.Fatalf("undisturbed: exit %d, want %d\n%s", code, exitHardware, alone.output)
 	}
 	took := time.Since(began)
-	want, wantActs := alone.results(), alone.acts()
+	want := alone.outcome()
 	perRun, runs := killed()
 	for i := range runs {
 		t.Run(fmt.Sprintf("seed%d", i), func(t *testing.T) {
 			t.Parallel()
 			moments := rand.New(rand.NewPCG(2026, uint64(i)))
 			k := newKillRun(t, uint64(i+1))
-			for n := range perRun {
-				// Each life is long enough to get on, the last may end the run.
+			for kills := 0; kills < perRun; {
 				life := 50*time.Millisecond + time.Duration(moments.Int64N(int64(took)*2/3))
-				if code := k.rackproof(life); code >= 0 {
-					t.Logf("life %d: ended by itself with %d before its %s were over", n+1, code, life)
-					break
+				code := k.rackproof(life)
+				if code < 0 {
+					kills++
+					t.Logf("kill %d: after %s", kills, life)
+					continue
 				}
-				t.Logf("life %d: killed after %s", n+1, life)
+				k.check(code, want)
+				k = newKillRun(t, uint64(runs+kills+1)) // it ended first: the rest of the kills hit another run
 			}
-			if code := k.rackproof(0); code != exitHardware {
-				t.Fatalf("resumed: exit %d, want %d\n%s", code, exitHardware, k.output)
-			}
-			if got := k.results(); !maps.Equal(got, want) {
-				t.Errorf("other results than undisturbed:\n%s", difference(want, got))
-			}
-			for machine, acts := range k.acts() {
-				if !maps.Equal(acts, wantActs[machine]) {
-					t.Errorf("%s: acts %v, undisturbed %v", machine, acts, wantActs[machine])
-				}
-			}
+			k.check(k.rackproof(0), want)
 		})
 	}
+}
+
+// check compares a run that has ended with one that was left alone.
+func (k *killRun) check(code int, want outcome) {
+	k.t.Helper()
+	if code != exitHardware {
+		k.t.Fatalf("exit %d, want %d\n%s", code, exitHardware, k.output)
+	}
+	got := k.outcome()
+	if !maps.Equal(got.results, want.results) {
+		k.t.Errorf("other results than undisturbed:\n%s", difference(want.results, got.results))
+	}
+	for machine, acts := range got.acts {
+		if !maps.Equal(acts, want.acts[machine]) {
+			k.t.Errorf("%s: acts %v, undisturbed %v", machine, acts, want.acts[machine])
+		}
+	}
+}
+
+// outcome is what a run came to: its findings, and what was done to the machines.
+type outcome struct {
+	results map[string]string
+	acts    map[string]map[string]int
+}
+
+func (k *killRun) outcome() outcome {
+	k.t.Helper()
+	return outcome{k.results(), k.acts()}
 }
 
 // killRun is one batch on a rack of its own.
