@@ -58,6 +58,7 @@ func (b *Bench) bmcConfig(ctx context.Context, m Machine) (redfish.Config, error
 		return cfg, &Stuck{Why: err.Error(), Next: "Then: rackproof resume"}
 	}
 	b.Secrets.Add(cfg.Password)
+	cfg.Refusals = OpenRefusals(b.State)
 	cfg.TLS = redfish.TLS{Mode: redfish.TLSMode(m.Login.TLS), Pins: OpenKnownBMCs(b.State)}
 	if file, ok := strings.CutPrefix(m.Login.TLS, "ca:"); ok {
 		cfg.TLS.Mode, cfg.TLS.CAFile = redfish.CA, expandHome(file)

@@ -39,7 +39,9 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if c.t, err = newTransport(cfg, c.trust, c.record); err != nil {
 		return nil, err
 	}
-	c.t.session = &session{t: c.t, user: cfg.User, password: cfg.Password, collection: defaultSessions, probe: defaultSessions}
+	c.t.session = &session{
+		t: c.t, user: cfg.User, password: cfg.Password, refusals: cfg.Refusals, collection: defaultSessions, probe: defaultSessions,
+	}
 	if err := c.open(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}

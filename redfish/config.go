@@ -15,6 +15,9 @@ type Config struct {
 	User     string
 	Password string // already resolved; never logged, never in an error
 	TLS      TLS
+	// Refusals remembers refused logins beyond this Client, so that a BMC's
+	// lockout is not reached by asking again. nil remembers none.
+	Refusals RefusalStore
 	// System is the Id of the ComputerSystem to act on where a BMC has several
 	// hosts. Empty means: decide, and refuse with ErrAmbiguousSystem when there
 	// is more than one candidate.
@@ -55,6 +58,13 @@ type TLS struct {
 type PinStore interface {
 	Pin(key string) (sha256 string, ok bool)
 	SetPin(key, sha256 string) error
+}
+
+// RefusalStore keeps refused logins for as long as a BMC may count them. addr is
+// the address as Config gives it, with its port.
+type RefusalStore interface {
+	Refused(addr, user, password string) (until time.Time, ok bool)
+	Refuse(addr, user, password string) error
 }
 
 const (

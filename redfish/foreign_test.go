@@ -176,6 +176,41 @@ func TestForeignRefusal(t *testing.T) {
 	}
 }
 
+// remembered is a RefusalStore of one password.
+type remembered string
+
+func (r *remembered) Refused(_, _, password string) (time.Time, bool) {
+	return time.Now().Add(time.Minute), string(*r) == password
+}
+
+func (r *remembered) Refuse(_, _, password string) error {
+	*r = remembered(password)
+	return nil
+}
+
+// TestRefusalRemembered: a refused password is not sent a second time, a corrected
+// one is.
+func TestRefusalRemembered(t *testing.T) {
+	bmc := foreign{headers: map[string]string{"X-Auth-Token": "t-1"}, body: `{"Id":"s1"}`}
+	cfg := newForeign(t, &bmc)
+	cfg.Refusals = new(remembered)
+	cfg.Password = "wrong horse"
+	for range 3 {
+		if _, err := redfish.Open(t.Context(), cfg); !errors.Is(err, redfish.ErrAuth) {
+			t.Fatalf("error %v, want ErrAuth", err)
+		}
+	}
+	if bmc.logins != 1 {
+		t.Errorf("%d logins with the wrong password, want 1", bmc.logins)
+	}
+	cfg.Password = foreignPassword
+	client, err := redfish.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = client.Close()
+}
+
 // TestForeignLateOverride: 202 says that the BMC is still at it.
 func TestForeignLateOverride(t *testing.T) {
 	for _, c := range []struct {

@@ -22,8 +22,9 @@ const (
 type session struct {
 	t              *transport
 	user, password string
-	collection     string // where to POST
-	probe          string // what tells whether Basic is taken: it needs a login
+	refusals       RefusalStore // may be nil
+	collection     string       // where to POST
+	probe          string       // what tells whether Basic is taken: it needs a login
 
 	mu      sync.Mutex // guards what follows
 	token   string
@@ -60,6 +61,12 @@ func (s *session) current() string {
 func (s *session) open(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if s.refusals != nil {
+		if until, ok := s.refusals.Refused(s.t.addr, s.user, s.password); ok {
+			return s.stop(fmt.Errorf("BMC %s: %w for user %q with this password a moment ago; it is not asked again before %s, lest it lock the account. Check 0/O and 1/I on the tag, correct the password reference",
+				s.t.addr, ErrAuth, s.user, until.Local().Format("15:04:05")))
+		}
 	}
 	s.mu.Lock()
 	s.tried = true
@@ -114,8 +121,17 @@ func (s *session) accept(ctx context.Context, a *answer) error {
 	return nil
 }
 
+// refuse ends all trying: the BMC did not take the password.
 func (s *session) refuse() error {
-	err := fmt.Errorf("BMC %s: %w for user %q (one try, I stop here: BMCs lock after few). Check 0/O and 1/I on the tag", s.t.addr, ErrAuth, s.user)
+	if s.refusals != nil {
+		if err := s.refusals.Refuse(s.t.addr, s.user, s.password); err != nil {
+			s.t.log.Warn("a refused login is not remembered", "bmc", s.t.addr, "err", err)
+		}
+	}
+	return s.stop(fmt.Errorf("BMC %s: %w for user %q (one try, I stop here: BMCs lock after few). Check 0/O and 1/I on the tag", s.t.addr, ErrAuth, s.user))
+}
+
+func (s *session) stop(err error) error {
 	s.mu.Lock()
 	s.refused = err
 	s.mu.Unlock()

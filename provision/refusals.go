@@ -1,0 +1,75 @@
+package provision
+
+import (
+	"bufio"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// refusalWindow is how long a refused login is not tried again with the same
+// password. Captured BMCs count failures over 30 s to 60 s and lock for as long;
+// this leaves room for those that do not say.
+const refusalWindow = 5 * time.Minute
+
+// Refusals keeps refused logins in a file, so that no verb of any process sends
+// one twice within a BMC's lockout window. It is a redfish.RefusalStore.
+//
+// A line is "address time salt mark". The mark is 16 bits of a salted hash of user
+// and password: enough to tell a corrected password from the refused one, too
+// little to find either.
+type Refusals struct {
+	path string
+	now  func() time.Time
+}
+
+// OpenRefusals opens refused_logins in the state folder.
+func OpenRefusals(state string) *Refusals {
+	return &Refusals{path: filepath.Join(state, "refused_logins"), now: time.Now}
+}
+
+// Refused implements redfish.RefusalStore.
+func (r *Refusals) Refused(addr, user, password string) (until time.Time, ok bool) {
+	f, err := os.Open(r.path)
+	if err != nil {
+		return until, false
+	}
+	defer func() { _ = f.Close() }()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) != 4 || fields[0] != addr || fields[3] != refusalMark(fields[2], user, password) {
+			continue
+		}
+		at, err := time.Parse(time.RFC3339, fields[1])
+		if age := r.now().Sub(at); err == nil && age > -refusalWindow && age < refusalWindow {
+			until, ok = at.Add(refusalWindow), true
+		}
+	}
+	return until, ok
+}
+
+// Refuse implements redfish.RefusalStore.
+func (r *Refusals) Refuse(addr, user, password string) error {
+	mode := os.O_APPEND | os.O_CREATE | os.O_WRONLY
+	if fi, err := os.Stat(r.path); err == nil && r.now().Sub(fi.ModTime()) > refusalWindow {
+		mode |= os.O_TRUNC // nothing in it counts any more
+	}
+	f, err := os.OpenFile(r.path, mode, 0o600)
+	if err != nil {
+		return fmt.Errorf("keep the refused login: %w", err)
+	}
+	salt := rand.Text()
+	_, err = fmt.Fprintf(f, "%s %s %s %s\n", addr, r.now().UTC().Format(time.RFC3339), salt, refusalMark(salt, user, password))
+	return errors.Join(err, f.Close())
+}
+
+func refusalMark(salt, user, password string) string {
+	sum := sha256.Sum256([]byte(salt + "\x00" + user + "\x00" + password))
+	return hex.EncodeToString(sum[:2])
+}
