@@ -59,7 +59,9 @@ func (s waitSSH) Do(ctx context.Context, e *Env) (Facts, error) {
 	err := e.WaitFor(ctx, e.poll()/2, stuck, func() (bool, error) {
 		ok, err := s.Done(ctx, e)
 		if err == nil && !ok {
-			_, last = e.Node(ctx)
+			if _, last = e.Node(ctx); last != nil {
+				e.Progress(ctx, zeroTime, "waits for the host: %v", last)
+			}
 		}
 		return ok, err
 	})
