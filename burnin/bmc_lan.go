@@ -17,6 +17,7 @@ var IPMILan = Probe[BMCLan]{
 		Phases:   []Phase{PhaseBefore},
 		Tool:     "ipmitool",
 		Version:  "ipmitool -V",
+		AnyExit:  true,
 		Deadline: time.Minute, // a busy BMC answers its host slowly
 		Root:     true,
 	},

@@ -69,6 +69,8 @@ type Evidence struct {
 	Out     []byte   `json:"-"`
 	Err     []byte   `json:"-"`
 	Samples []Sample `json:"-"` // of a probe repeated while a load runs
+
+	sample bool // this is one of Samples, on its way to the parser
 }
 
 // Sample is one output of a probe that is repeated under load.
@@ -110,22 +112,29 @@ func Wrap(command string) string {
 
 // Body returns the output without our end mark, and whether the mark was there:
 // a capture that was cut, or that we did not wrap, is not known to be complete.
+// What we did wrap and was cut ends with its last whole line: "Link 17: 2" is no
+// rate.
 func (e *Evidence) Body() (body []byte, complete bool) {
-	return trimEndMark(e.Out)
+	body, _, ok := cutEndMark(e.Out)
+	if !ok && e.wrapped() {
+		body = body[:bytes.LastIndexByte(body, '\n')+1]
+	}
+	return body, ok
 }
 
-func trimEndMark(out []byte) (body []byte, complete bool) {
+// cutEndMark takes our end mark off an output; rc is the exit status in it.
+func cutEndMark(out []byte) (body []byte, rc int, ok bool) {
 	trimmed := bytes.TrimRight(out, "\r\n")
 	i := bytes.LastIndexByte(trimmed, '\n')
-	line := trimmed[i+1:]
-	rest, ok := bytes.CutPrefix(line, []byte(endMark))
+	rest, ok := bytes.CutPrefix(trimmed[i+1:], []byte(endMark))
 	if !ok {
-		return out, false
+		return out, 0, false
 	}
-	if _, err := strconv.Atoi(string(rest)); err != nil {
-		return out, false
+	rc, err := strconv.Atoi(string(rest))
+	if err != nil {
+		return out, 0, false
 	}
-	return out[:max(i, 0)], true
+	return out[:max(i, 0)], rc, true
 }
 
 // Usable reports why the output cannot be believed at all, or nil. A non-zero

@@ -22,6 +22,7 @@ var FabricManager = Probe[FabricService]{
 		},
 		Phases:   []Phase{PhaseBefore},
 		Tool:     "nv-fabricmanager",
+		AnyExit:  true,
 		Deadline: 20 * time.Second,
 	},
 	Parse: parseFabricManager,

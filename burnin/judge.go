@@ -65,6 +65,7 @@ func (j *Judgement) add(r *Readings, c Check, p *profiles.Profile, s *profiles.S
 			Missing(fmt.Errorf("the check %s gave no answer; this is a fault of rackproof, please report it", c.Name))}
 	}
 	for _, f := range findings {
+		f = r.believed(f)
 		if f.Scope == "" {
 			f.Scope = s.ScopeOf(f.Check, f.Quantity)
 		}

@@ -23,6 +23,7 @@ var NvidiaSMI = Probe[NvidiaLog]{
 		Family:   "nvidia-smi",
 		Tool:     "nvidia-smi",
 		Version:  "nvidia-smi --version",
+		AnyExit:  true,
 		Deadline: 2 * time.Minute, // eight GPUs without persistence mode are initialised one by one
 	},
 	Parse: parseNvidiaSMI,

@@ -19,7 +19,7 @@ type nicPart struct {
 // and nothing shows. A server also has small adapters on board, which have no x16
 // link and never will: an adapter counts where its model is one that the profile
 // names, or, when it names none, where the adapter itself could be as wide and fast
-// as the profile wants.
+// as the profile wants. Where only a number was ordered, every adapter counts.
 func nicParts(r *Readings, p *profiles.Profile) []nicPart {
 	var out []nicPart
 	for _, tree := range pciTrees(r) {
@@ -58,7 +58,7 @@ func meantNIC(d *PCIDevice, names []string, p *profiles.Profile) bool {
 	class := p.PCIe.NIC
 	switch {
 	case !class.Width.Set() && !class.Speed.Set():
-		return false
+		return p.NIC.Count.Set()
 	case class.Width.Set() && d.Max.Width != 0 && float64(d.Max.Width) < class.Width.Number(profiles.Lanes):
 		return false
 	case class.Speed.Set() && d.Max.Speed != 0 && d.Max.Speed < class.Speed.Number(profiles.GTPerSecond):

@@ -28,6 +28,7 @@ type ProbeSpec struct {
 	Version  string                         // command that prints the tool's version, "" = none
 	Deadline time.Duration                  // per command
 	Root     bool                           // gives less or nothing without root
+	AnyExit  bool                           // its exit status carries findings, or says nothing of the output: the parser decides
 	// Instances is for a probe run once per device (nvme-smart@nvme0): a shell
 	// line printing one instance name a line; Command then sees it as "$1".
 	Instances string

@@ -17,6 +17,7 @@ var RAS = Probe[RASEvents]{
 		Command:  always("ras-mc-ctl --errors; e=$?; echo; ras-mc-ctl --error-count || e=$?; [ $e = 0 ]"),
 		Phases:   []Phase{PhaseBefore, PhaseAfter},
 		Tool:     "ras-mc-ctl",
+		AnyExit:  true,
 		Deadline: time.Minute,
 		Root:     true,
 	},

@@ -14,6 +14,8 @@ type Readings struct {
 
 	mu    sync.Mutex
 	cache map[*Evidence]parsed
+
+	doubtful map[string]error // see doubts
 }
 
 type parsed struct {
@@ -133,7 +135,7 @@ func Samples[T any](r *Readings, p Probe[T]) ([]SampleReading[T], error) {
 	out := make([]SampleReading[T], 0, len(raw))
 	for _, s := range raw {
 		one := *e
-		one.Out, one.Samples = s.Out, nil
+		one.Out, one.Samples, one.sample = s.Out, nil, true
 		v, err := p.Parse(&one)
 		out = append(out, SampleReading[T]{Sample: s, Value: v, Err: err})
 	}

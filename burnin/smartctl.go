@@ -17,6 +17,7 @@ var Smartctl = Probe[SMARTLog]{
 		Phases:    []Phase{PhaseBefore, PhaseAfter},
 		Tool:      "smartctl",
 		Version:   "smartctl --version",
+		AnyExit:   true,
 		Deadline:  time.Minute,
 		Root:      true,
 		Instances: nvmeInstances,
