@@ -89,12 +89,18 @@ func (c *carry) serve(ctx context.Context, id provision.RunID, sel provision.Sel
 		return nil, err
 	}
 	defer func() { _ = errors.Join(bench.Close(), engine.Close()) }()
+	run, err := engine.Run(ctx, id) // what happened before is not shown again
+	if err != nil {
+		return nil, err
+	}
+	if settled(&run, sel) {
+		return &run, nil
+	}
 	work, stop := context.WithCancel(ctx)
 	defer stop()
 	served := make(chan error, 1)
 	go func() { served <- engine.Serve(work) }()
 
-	var run provision.Run
 	watch, end := context.WithCancelCause(work)
 	defer end(nil)
 	go func() { // Serve ends by itself only when it cannot go on
@@ -103,7 +109,7 @@ func (c *carry) serve(ctx context.Context, id provision.RunID, sel provision.Sel
 		served <- err
 	}()
 	show := c.display(sel)
-	for ev, err := range engine.Watch(watch, id, 0) {
+	for ev, err := range engine.Watch(watch, id, run.Seq) {
 		if err == nil {
 			err = run.Apply(ev)
 		}
@@ -121,22 +127,16 @@ func (c *carry) serve(ctx context.Context, id provision.RunID, sel provision.Sel
 	if err := <-served; err != nil {
 		return nil, owned(id, err)
 	}
-	if run.Batch == nil {
-		return nil, fmt.Errorf("run %s could not be read", id)
-	}
 	return &run, nil
 }
 
 // settled is Run.Settled for the machines chosen.
 func settled(r *provision.Run, sel provision.Selector) bool {
-	if r.Batch == nil {
-		return false
-	}
 	return r.Cancelled || !slices.ContainsFunc(r.Machines, func(m provision.MachineRun) bool { return m.Runnable() && sel.Match(&m) })
 }
 
-// upToDate reports whether r holds all there is: a run that is read from its
-// start passes through states of long ago.
+// upToDate reports whether r holds all there is: a person may have asked for more
+// meanwhile.
 func upToDate(ctx context.Context, e *journal.Engine, r *provision.Run) bool {
 	now, err := e.Run(ctx, r.ID)
 	return err != nil || now.Seq == r.Seq
