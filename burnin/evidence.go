@@ -116,11 +116,14 @@ func Wrap(command string) string {
 // rate.
 func (e *Evidence) Body() (body []byte, complete bool) {
 	body, _, ok := cutEndMark(e.Out)
-	if !ok && e.wrapped() {
-		body = body[:bytes.LastIndexByte(body, '\n')+1]
+	if i := bytes.LastIndexByte(body, '\n'); !ok && i >= 0 && e.wrapped() && !closed(body) {
+		body = body[:i+1]
 	}
 	return body, ok
 }
+
+// closed reports whether an output ends with a bracket, as whole JSON and XML do.
+func closed(body []byte) bool { return bytes.ContainsAny(body[len(body)-1:], "}]>") }
 
 // cutEndMark takes our end mark off an output; rc is the exit status in it.
 func cutEndMark(out []byte) (body []byte, rc int, ok bool) {
@@ -150,6 +153,7 @@ func (e *Evidence) Usable() error {
 		return fmt.Errorf("the connection was lost while %s ran", e.Probe)
 	case EndedSignal:
 		return fmt.Errorf("%s was killed by a signal", e.Probe)
+	case EndedExit, EndedUnknown:
 	}
 	if body, _ := e.Body(); len(bytes.TrimSpace(body)) == 0 && len(bytes.TrimSpace(e.Err)) == 0 {
 		return fmt.Errorf("%s printed nothing", e.Probe)
