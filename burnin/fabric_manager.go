@@ -34,9 +34,9 @@ type FabricService struct{ Version string }
 var fabricVersion = regexp.MustCompile(`(?i)version\s*(?:is)?\s*:?\s*(\d+(?:\.\d+)+)`)
 
 func parseFabricManager(e *Evidence) (FabricService, error) {
-	body, _ := e.Body()
+	body, whole := e.Body()
 	m := fabricVersion.FindSubmatch(body)
-	if m == nil {
+	if m == nil || !whole && e.wrapped() {
 		return FabricService{}, errors.New("nv-fabricmanager prints no version")
 	}
 	return FabricService{Version: string(m[1])}, nil
