@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"sync"
 	"time"
 
 	"github.com/rackproof/rackproof/burnin"
@@ -38,8 +39,10 @@ type Env struct {
 	startBoot func(context.Context) error
 	bmc       BMC
 	node      burnin.Shell
-	reported  time.Time
-	lastText  string
+
+	telling  sync.Mutex // probes tell of their progress side by side
+	reported time.Time
+	lastText string
 }
 
 // openers make the connections of an Env.
@@ -112,6 +115,8 @@ const progressEvery = 5 * time.Second
 // Progress tells people how far the step is and when it may end.
 func (e *Env) Progress(ctx context.Context, until time.Time, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
+	e.telling.Lock()
+	defer e.telling.Unlock()
 	if text == e.lastText || time.Since(e.reported) < progressEvery {
 		return
 	}
