@@ -39,6 +39,7 @@ var (
 // they run, the full probes once in the middle.
 func (b *burn) load(ctx context.Context) error {
 	if b.Resume && b.Store.Has(PhaseLoad, loadsProbe) {
+		b.leaveNode(ctx) // we may have been killed before that
 		return nil
 	}
 	// What was measured after an earlier load is no longer after.
@@ -69,13 +70,18 @@ func (b *burn) loadOnce(ctx context.Context) error {
 	if err != nil && errors.Is(context.Cause(ctx), ErrDetach) {
 		return err
 	}
-	// Also after a cancelled context the node is left as it was found.
+	b.leaveNode(ctx)
+	return err
+}
+
+// leaveNode leaves the node as it was found, also after a cancelled context. What
+// keeps us from it is noted and no error: the node's dead-man timer ends all.
+func (b *burn) leaveNode(ctx context.Context) {
 	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
-	if _, cleanErr := ReleaseNode(clean, b.node.Shell, b.Root, b.Run); cleanErr != nil {
-		b.note("the folder on the node was not removed: " + cleanErr.Error())
+	if _, err := ReleaseNode(clean, b.node.Shell, b.Root, b.Run); err != nil {
+		b.note("the folder on the node was not removed: " + err.Error())
 	}
-	return err
 }
 
 // takeNode acquires the node. A load of ours that was cut (by the dead-man timer,
@@ -86,7 +92,7 @@ func (b *burn) takeNode(ctx context.Context) (*nodeFolder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if folder.again && folder.ended != "" {
+	if folder.again && cut(folder.ended) != nil {
 		b.note("the earlier load was cut (" + folder.ended + "): it begins anew")
 		if _, err := ReleaseNode(ctx, b.node.Shell, b.Root, b.Run); err != nil {
 			return nil, err
@@ -182,7 +188,7 @@ func (r *loadRun) abandon(ctx context.Context) error {
 	}
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()
-	stuck, err := r.folder.stop(late)
+	stuck, err := r.folder.stop(late, endedStop)
 	if stuck {
 		r.note("a process of the load hangs in the node's kernel and could not be ended")
 	}
@@ -269,7 +275,7 @@ func (r *loadRun) fetch(ctx context.Context) (*report, error) {
 
 // drain stops the samplers and what else runs, and fetches the rest.
 func (r *loadRun) drain(ctx context.Context) error {
-	if _, err := r.folder.stop(ctx); err != nil {
+	if _, err := r.folder.stop(ctx, endedDone); err != nil {
 		return err
 	}
 	for range 200 { // a process that cannot be ended may write for ever
@@ -285,9 +291,9 @@ func (r *loadRun) drain(ctx context.Context) error {
 // cut tells a load that was ended before its time from one that is over.
 func cut(ended string) error {
 	switch ended {
-	case "stop":
+	case endedStop:
 		return ErrStopped
-	case "dead-man":
+	case endedDeadMan:
 		return errSilence
 	}
 	return nil

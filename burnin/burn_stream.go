@@ -114,7 +114,7 @@ func (r *loadRun) finish() error {
 		}
 		fmt.Fprintf(&list, "%s %s\n", l.Name, u.words())
 	}
-	if r.last != nil && r.last.ended != "" {
+	if r.last != nil && r.last.ended != "" && r.last.ended != endedDone {
 		fmt.Fprintf(&list, "ended by the node: %s\n", r.last.ended)
 	}
 	err := r.Store.Add(&Evidence{

@@ -54,7 +54,7 @@ type nodeFolder struct {
 	shell Shell
 	dir   string
 	id    string // of this folder among all there ever were
-	ended string // why its units were ended, when they were
+	ended string // why its units were ended, when they were: endedDone …
 	again bool   // it was there: we pick up what another process of this run began
 }
 
@@ -128,9 +128,18 @@ func (f *nodeFolder) start(ctx context.Context, name, kind, command string, long
 	return nil
 }
 
-// stop ends all units within five seconds. stuck is set when one does not end.
-func (f *nodeFolder) stop(ctx context.Context) (stuck bool, err error) {
-	out, err := f.call(ctx, "stop", nil)
+// Why units were ended. A load that had run its time is over, whoever asks later;
+// one that was cut proves nothing and begins anew.
+const (
+	endedDone    = "done"
+	endedStop    = "stop"
+	endedDeadMan = "dead-man"
+)
+
+// stop ends all units within five seconds, and writes down why. stuck is set when
+// one does not end.
+func (f *nodeFolder) stop(ctx context.Context, why string) (stuck bool, err error) {
+	out, err := f.call(ctx, "stop", nil, why)
 	if err != nil {
 		return false, err
 	}

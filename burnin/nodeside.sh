@@ -5,7 +5,8 @@
 #   lock                 who works here; hard-linked to ../lock, one per node
 #   side.sh              this file
 #   beat until deadman   uptime of the last poll, of the end; seconds of patience
-#   ended                why the units were ended: stop, dead-man, over
+#   ended                why the units were ended: stop, dead-man, over; done when
+#                        they had run their time
 #   units/NAME/          cmd kind pid started exit out err
 #   samples/PROBE        "<time> <length>\n<raw>\n" …
 #
@@ -150,6 +151,14 @@ acquire() {
 	echo end
 }
 
+# loading DIR: whether a load has not come to its own end.
+loading() {
+	for u in "$1"/units/*/; do
+		[ "$(cat "${u}kind" 2>/dev/null)" = load ] && [ ! -e "${u}exit" ] && return 0
+	done
+	return 1
+}
+
 # watch DIR: the dead-man timer. It also ends what runs past its time.
 watch() {
 	echo "$$ $(start_of $$)" >"$1/watch/pid"
@@ -161,6 +170,7 @@ watch() {
 		[ "$(silent "$1")" -gt "$(cat "$1/deadman")" ] && why=dead-man
 		until=$(cat "$1/until" 2>/dev/null) && [ "$(uptime)" -gt "$until" ] && why=over
 		[ -n "$why" ] || continue
+		loading "$1" || why=done # only the samplers are left: nothing was cut
 		echo $why >"$1/ended"
 		end_units "$1"
 	done
@@ -274,8 +284,8 @@ offset_of() {
 	echo 0
 }
 
-stop() { # DIR
-	[ -e "$1/ended" ] || echo stop >"$1/ended"
+stop() { # DIR WHY
+	[ -e "$1/ended" ] || echo "$2" >"$1/ended"
 	end_units "$1" || echo stuck
 	echo end
 }

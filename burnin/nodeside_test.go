@@ -147,7 +147,7 @@ func TestUnitKilled(t *testing.T) {
 	if len(sessionOf(t, pid)) == 0 {
 		t.Fatal("no process of the session lives, want the sleep")
 	}
-	if stuck, err := f.stop(t.Context()); err != nil || stuck {
+	if stuck, err := f.stop(t.Context(), endedStop); err != nil || stuck {
 		t.Fatal(stuck, err)
 	}
 	if left := sessionOf(t, pid); len(left) != 0 {
@@ -201,7 +201,7 @@ func TestStopTakesLoadsDown(t *testing.T) {
 	f.until(t, "unit runs", nil, func(r *report) bool { return unitOf(r.units, "deaf").state == "runs" })
 	pid := pidOf(t, f, "deaf")
 	began := time.Now()
-	stuck, err := f.stop(t.Context())
+	stuck, err := f.stop(t.Context(), endedStop)
 	if took := time.Since(began); err != nil || stuck || took > 5*time.Second {
 		t.Errorf("stop took %s, stuck %v, err %v", took, stuck, err)
 	}

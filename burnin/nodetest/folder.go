@@ -30,12 +30,27 @@ func (f *folder) expire(now time.Time) {
 	silent := f.beat.Add(f.deadMan + time.Second)
 	over := f.until.Add(time.Second)
 	switch {
-	case now.After(silent):
+	case now.After(silent) && f.loading(silent):
 		f.end("dead-man", silent)
+	case now.After(silent):
+		f.end("done", silent)
 	case !f.until.IsZero() && now.After(over):
 		f.end("over", over)
 	}
 }
+
+// loading reports whether a load had not come to its own end at that time.
+func (f *folder) loading(at time.Time) bool {
+	for _, u := range f.units {
+		if u.kind == "load" && at.Before(u.end()) {
+			return true
+		}
+	}
+	return false
+}
+
+// id names this folder among all there ever were.
+func (f *folder) id() string { return fmt.Sprintf("%s-%d", f.key, f.since.UnixNano()) }
 
 func (f *folder) end(why string, at time.Time) {
 	if f.ended == "" {
@@ -50,8 +65,8 @@ func (f *folder) end(why string, at time.Time) {
 
 // lock prints the lock file.
 func (f *folder) lock(host string) string {
-	return fmt.Sprintf("key %s\nowner %s\nrun %s\nattempt %s\nhost %s\nsince %s\n",
-		f.key, f.owner, f.run, f.attempt, host, f.since.UTC().Format("2006-01-02T15:04:05Z"))
+	return fmt.Sprintf("key %s\nowner %s\nrun %s\nattempt %s\nhost %s\nsince %s\nid %s\n",
+		f.key, f.owner, f.run, f.attempt, host, f.since.UTC().Format("2006-01-02T15:04:05Z"), f.id())
 }
 
 // busy reports whether a unit still runs.
@@ -92,7 +107,10 @@ func (h *host) side(verb string, args []string, stdin io.Reader) reply {
 	case "poll":
 		return h.poll(args[1:], now)
 	case "stop":
-		h.folder.end("stop", now)
+		if len(args) < 2 {
+			return reply{err: "stop: why?\n", exit: 2}
+		}
+		h.folder.end(args[1], now)
 		return reply{out: "end\n"}
 	}
 	return reply{err: "rackproof: " + verb + ": not found\n", exit: 127}
@@ -117,7 +135,7 @@ func (h *host) acquire(args []string, now time.Time) reply {
 		return reply{out: "held\n" + h.holder(old, now)}
 	case old != nil && old.key == fresh.key:
 		old.beat, old.deadMan = now, fresh.deadMan
-		out := "dir " + old.dir() + "\nstate same\n"
+		out := "dir " + old.dir() + "\nstate same\nid " + old.id() + "\n"
 		if old.ended != "" {
 			out += "ended " + old.ended + "\n"
 		}
@@ -126,7 +144,7 @@ func (h *host) acquire(args []string, now time.Time) reply {
 		old.end("stop", now) // an earlier attempt of the same run
 	}
 	h.folder = fresh
-	return reply{out: "dir " + fresh.dir() + "\nstate new\nend\n"}
+	return reply{out: "dir " + fresh.dir() + "\nstate new\nid " + fresh.id() + "\nend\n"}
 }
 
 func (h *host) holder(f *folder, now time.Time) string {

@@ -94,7 +94,7 @@ func TestSamples(t *testing.T) {
 	if err != nil || len(log.GPUs) != 8 || log.GPUs[0].LinkGen.V != 4 || log.GPUs[0].Utilisation.V != 100 {
 		t.Errorf("sample under load: %+v, %v", log, err)
 	}
-	h.side("stop", []string{dir}, strings.NewReader(""))
+	h.side("stop", []string{dir, "stop"}, strings.NewReader(""))
 	if out := h.side("poll", []string{dir, "1000000", "samples/sample-nvidia-smi", itoa(len(h.folder.units["sample-nvidia-smi"].samples))}, strings.NewReader("")).out; strings.Contains(out, "file samples") || !strings.HasPrefix(out, "ended stop\n") {
 		t.Errorf("second poll: %.200q", out)
 	}
