@@ -8,7 +8,8 @@ import (
 
 // change judges wear and noise: by the growth of a counter over the run. With one
 // reading only, zero is no growth and anything else leaves the question open. A
-// counter that fell was set to zero in between: what it shows then has grown since.
+// counter that fell was set to zero in between: what it shows then has grown since,
+// and may be too much already; what it had grown before is not known.
 func (f Finding) change(before, after Opt[float64], both bool, l *profiles.Limit) Finding {
 	switch {
 	case !after.Set:
@@ -21,11 +22,15 @@ func (f Finding) change(before, after Opt[float64], both bool, l *profiles.Limit
 	case !before.Set:
 		return f.absent(before.Absent(f.Quantity), l)
 	}
-	grown := after.V - before.V
-	if grown < 0 {
-		grown = after.V
+	if after.V < before.V {
+		since := f.Number(after.V, profiles.Count, l)
+		if since.Verdict != Pass {
+			return since
+		}
+		return f.Missing(fmt.Errorf("%s fell from %.0f to %.0f: it was set to zero in the middle, and what it had counted is not known",
+			f.Quantity, before.V, after.V))
 	}
-	return f.Number(grown, profiles.Count, l)
+	return f.Number(after.V-before.V, profiles.Count, l)
 }
 
 // changeOfGPU judges the growth of a counter of one GPU from the first to the last

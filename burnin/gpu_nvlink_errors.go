@@ -36,27 +36,37 @@ func judgeGPUNVLinkErrors(r *Readings, p *profiles.Profile, _ *profiles.Spec) []
 	if len(readings) == 0 {
 		return []Finding{About(check, "all", fleetPart(p)).Missing(fmt.Errorf("nvlink-errors: %w", ErrNotRun))}
 	}
+	want := p.NVLink.Links.Number(profiles.Count)
 	shown, out := shownGPUs(r, p, check)
 	for _, part := range shown {
 		for _, c := range counters {
 			f := About(check, c.quantity, part.Part, refsOf(readings)...)
-			out = append(out, ofClass(nvlinkChange(f, readings, part, c.names, c.limit), ClassNVLink))
+			out = append(out, ofClass(nvlinkChange(f, readings, part, c.names, want, c.limit), ClassNVLink))
 		}
 	}
 	return out
 }
 
-// nvlinkChange judges one counter of the worst link of a GPU.
-func nvlinkChange(f Finding, readings []Reading[NVLinkCounters], part gpuPart, names []string, l *profiles.Limit) Finding {
+// nvlinkChange judges one counter of the worst link of a GPU. want is how many links
+// there must be counters of; files handed over may show some of them.
+func nvlinkChange(f Finding, readings []Reading[NVLinkCounters], part gpuPart, names []string, want float64, l *profiles.Limit) Finding {
 	var series []map[int]Opt[float64]
 	for _, reading := range readings {
 		links, err := linkCounters(reading, part, names)
+		if err == nil && reading.Evidence.wrapped() && float64(len(links)) < want {
+			err = fmt.Errorf("%s shows %d of %g links", reading.Ref, len(links), want)
+		}
 		if err != nil {
 			return f.absent(err, l)
 		}
 		series = append(series, links)
 	}
 	first, last := series[0], series[len(series)-1]
+	for link := range first {
+		if _, ok := last[link]; !ok {
+			return f.absent(fmt.Errorf("NVLink %d was counted before and is not any more", link), l)
+		}
+	}
 	worst, at := f, -1
 	for link, now := range last {
 		one := f.change(first[link], now, len(series) > 1, l)

@@ -24,14 +24,15 @@ func nvidiaLogs(r *Readings) []Reading[NvidiaLog] {
 
 // phaseReadings returns what a probe said in each phase in which it ran, and in
 // place of one that must have run and did not, why it is absent: before and after a
-// load belong together, and the first alone proves nothing about the machine as it
-// is handed over.
+// load belong together, and one alone proves nothing about the machine as it is
+// handed over.
 func phaseReadings[T any](r *Readings, p Probe[T]) []Reading[T] {
 	var out []Reading[T]
+	ran := slices.ContainsFunc(r.rec.Evidence, func(e *Evidence) bool { return e.Probe == p.Spec.Name && e.Instance == "" })
 	for _, phase := range machinePhases {
 		reading := Read(r, p, phase)
 		sampled := phase == PhaseLoad && reading.Evidence != nil && len(bytes.TrimSpace(reading.Evidence.Out)) == 0
-		owed := phase == PhaseAfter && len(out) > 0 && r.loaded() && slices.Contains(p.Spec.Phases, PhaseAfter)
+		owed := ran && phase != PhaseLoad && r.loaded() && slices.Contains(p.Spec.Phases, phase)
 		if sampled || reading.Evidence == nil && !owed {
 			continue
 		}

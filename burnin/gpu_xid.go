@@ -55,13 +55,16 @@ func kernelSilence(readings []Reading[KernelLogData]) error {
 	if len(readings) == 0 {
 		return fmt.Errorf("kernel-log: %w", ErrNotRun)
 	}
+	reached := 0.0
 	for _, reading := range readings {
 		if !reading.OK() {
 			return reading.Err
 		}
-		if !reading.Value.Complete {
+		ends := reading.Value.reaches()
+		if !reading.Value.Complete || ends < reached {
 			return errors.New("the kernel log is not known to be whole, so it does not prove that nothing happened")
 		}
+		reached = ends
 	}
 	return nil
 }

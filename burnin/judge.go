@@ -33,6 +33,7 @@ func Judge(rec *Record, p *profiles.Profile, s *profiles.Spec) Judgement {
 		j.add(r, c, p, s)
 	}
 	j.addUnknownChecks(s)
+	j.NotRun = append(j.NotRun, attemptOpen(r, p, s)...)
 	if open := soakOpen(rec, s); open != nil {
 		j.NotRun = append(j.NotRun, *open)
 	}

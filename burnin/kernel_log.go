@@ -145,6 +145,17 @@ func kernelLine(line string) (l KernelLine, ok bool) {
 	return KernelLine{Text: strings.TrimSpace(line)}, false
 }
 
+// reaches is the time of the last message that has one: a later reading of the same
+// boot cannot end earlier.
+func (d *KernelLogData) reaches() float64 {
+	for i := len(d.Lines) - 1; i >= 0; i-- {
+		if d.Lines[i].Time > 0 {
+			return d.Lines[i].Time
+		}
+	}
+	return 0
+}
+
 // fromBoot reports whether the log begins where the kernel begins.
 func (d *KernelLogData) fromBoot() bool {
 	for i, l := range d.Lines {

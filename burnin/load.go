@@ -12,8 +12,9 @@ import (
 // sampled. Its output is evidence of the phase load under its name.
 type Load struct {
 	Name string
-	Busy []Class // classes of part that it keeps busy
-	Tool string  // program that must be on the node; "" = shell only
+	Busy []Class  // classes of part that it keeps busy
+	Tool string   // program that must be on the node; "" = shell only
+	Bad  []string // words in its output that mean failure, whatever its exit status
 	// Command returns the POSIX shell line; it ends by itself after d with exit
 	// status 0. It writes to no disk and changes no setting; its working folder is
 	// in memory and removed afterwards.
@@ -27,11 +28,15 @@ func Loads() []Load {
 		{Name: "stress-ng", Busy: []Class{ClassCPU}, Tool: "stress-ng", Command: stressNG},
 		{Name: "cpu-loop", Busy: []Class{ClassCPU}, Command: cpuLoop},
 		{Name: "nvme-read", Busy: []Class{ClassNVMe}, Command: nvmeRead},
-		{Name: "gpu-burn", Busy: []Class{ClassSXM, ClassPCIeGPU}, Tool: "gpu_burn", Command: gpuBurn},
+		{Name: "gpu-burn", Busy: []Class{ClassSXM, ClassPCIeGPU}, Tool: "gpu_burn", Command: gpuBurn, Bad: gpuBurnBad},
 		{Name: "dcgm-load", Busy: []Class{ClassSXM, ClassPCIeGPU}, Tool: "dcgmproftester12", Command: dcgmLoad},
 		{Name: "nvbandwidth", Busy: []Class{ClassSXM, ClassPCIeGPU}, Tool: "nvbandwidth", Command: nvbandwidth},
 	}
 }
+
+// gpuBurnBad are what gpu_burn prints of a GPU that miscounted or left, and of one
+// that it could not use; it ends with 0 after each (wilicc/gpu-burn issues 12 and 14).
+var gpuBurnBad = []string{"FAULTY", "DIED!", "No clients are alive", "Couldn't init"}
 
 // choose picks the loads for a node and says what stays idle because no tool is
 // there. A load without a first choice on the node is returned in missing, so that
