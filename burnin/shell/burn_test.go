@@ -213,6 +213,53 @@ func TestInterruptLeavesNothing(t *testing.T) {
 	}
 }
 
+// endsAfter is a shell whose user is gone once a command with word in it has run.
+type endsAfter struct {
+	burnin.Shell
+	word string
+	gone func()
+}
+
+func (e endsAfter) Run(ctx context.Context, c burnin.Command) (burnin.Output, error) {
+	out, err := e.Shell.Run(ctx, c)
+	if strings.Contains(c.Line, e.word) {
+		e.gone()
+		<-ctx.Done()
+		return out, context.Cause(ctx)
+	}
+	return out, err
+}
+
+// TestGoneAtTheEndOfALoad: the load had run its time and the node was told so, but
+// nothing of it was stored. It is fetched, not run a second time.
+func TestGoneAtTheEndOfALoad(t *testing.T) {
+	t.Parallel()
+	store, root := newStore(t), filepath.Join(t.TempDir(), "rackproof")
+	begun := filepath.Join(t.TempDir(), "begun")
+	options := func(sh burnin.Shell) burnin.BurnOptions {
+		o := burnOptions(sh, store, root, 6*time.Second)
+		o.Loads[1].Command = func(p *profiles.Profile, d time.Duration) string {
+			return "echo x >>" + begun + "; " + spin(p, d)
+		}
+		return o
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	dying := endsAfter{Shell: Local{}, word: "side.sh\" stop", gone: func() { cancel(burnin.ErrDetach) }}
+	if err := burnin.Burn(ctx, options(dying)); !errors.Is(err, burnin.ErrDetach) {
+		t.Fatalf("error %v, want %v", err, burnin.ErrDetach)
+	}
+	if store.Has(burnin.PhaseLoad, "loads") {
+		t.Fatal("the phase is stored already: this proves nothing")
+	}
+	if err := burnin.Burn(t.Context(), options(Local{})); err != nil {
+		t.Fatal(err)
+	}
+	whole(t, store, root)
+	if b, err := os.ReadFile(begun); err != nil || string(b) != "x\n" {
+		t.Errorf("the load began %d times (%v), want once", strings.Count(string(b), "x"), err)
+	}
+}
+
 // TestOtherBoot: what was measured before a reboot is measured again.
 func TestOtherBoot(t *testing.T) {
 	t.Parallel()
