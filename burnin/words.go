@@ -42,15 +42,15 @@ func (j *Judgement) firstLine() string {
 	worst := j.Worst()
 	switch {
 	case j.Result == Failed:
-		return clip("FAIL " + j.Machine.Place() + " " + worst[0].Sentence())
+		return OneLine("FAIL " + j.Machine.Place() + " " + worst[0].Sentence())
 	case j.Result == Incomplete && len(worst) > 0:
-		return clip("INCOMPLETE " + j.Machine.Place() + " " + worst[0].Sentence())
+		return OneLine("INCOMPLETE " + j.Machine.Place() + " " + worst[0].Sentence())
 	case j.Result == Incomplete && j.Coverage == CoverPartial:
-		return clip("INCOMPLETE " + j.Machine.Place() + " " + j.noFault())
+		return OneLine("INCOMPLETE " + j.Machine.Place() + " " + j.noFault())
 	case j.Result == Incomplete:
-		return clip("INCOMPLETE " + j.Machine.Place() + " " + j.whyIncomplete())
+		return OneLine("INCOMPLETE " + j.Machine.Place() + " " + j.whyIncomplete())
 	}
-	return clip(fmt.Sprintf("%s %s %d findings, none required is open", j.Result.Word(), j.Machine.Place(), len(j.Findings)))
+	return OneLine(fmt.Sprintf("%s %s %d findings, none required is open", j.Result.Word(), j.Machine.Place(), len(j.Findings)))
 }
 
 func (j *Judgement) whyIncomplete() string {
@@ -110,7 +110,9 @@ func (f Finding) comparison() string {
 	return fmt.Sprintf("%s, profile wants %s%v%s", s, word, f.Limit, unit)
 }
 
-func clip(s string) string {
+// OneLine folds s into one line of at most 100 characters, the longest that fits a
+// ticket's subject and a row of a terminal.
+func OneLine(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	r := []rune(s)
 	if len(r) <= lineWidth {

@@ -2,13 +2,11 @@ package provision
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 
 	"github.com/rackproof/rackproof/burnin"
 	brep "github.com/rackproof/rackproof/burnin/report"
@@ -19,11 +17,6 @@ import (
 type report struct{}
 
 func (report) Name() string { return "report" }
-
-// ReportFile is the judgement of an attempt, beside its evidence.
-const ReportFile = "report.json"
-
-const reportPage = "report.html"
 
 func (r report) Done(_ context.Context, e *Env) (bool, error) {
 	j, err := ReadReport(e.Store.Dir())
@@ -44,7 +37,7 @@ func (report) tell(e *Env, j *burnin.Judgement) error {
 	// remains: it says what was wrong, and that nothing else was tested.
 	if fault := e.Facts[FactFault]; fault != "" {
 		e.Facts[FactResult] = string(burnin.Failed)
-		e.Facts[FactLine] = clip(fmt.Sprintf("FAIL %s %s", j.Machine.Place(), fault))
+		e.Facts[FactLine] = burnin.OneLine(fmt.Sprintf("FAIL %s %s", j.Machine.Place(), fault))
 		h = faultEntry(e)
 	}
 	if h == nil {
@@ -71,60 +64,22 @@ func (r report) Do(_ context.Context, e *Env) (Facts, error) {
 	if err := e.Store.SetMachine(m); err != nil {
 		return nil, err
 	}
-	if rec, err = e.Store.Record(); err != nil {
+	earlier, err := brep.Attempts(filepath.Dir(e.Store.Dir()))
+	if err != nil {
 		return nil, err
 	}
-	page := brep.New(rec, e.Profile, e.Spec)
-	if err := writeWhole(filepath.Join(e.Store.Dir(), reportPage), func(w io.Writer) error { return brep.HTML(w, page) }); err != nil {
-		return nil, err
+	if i := slices.Index(earlier, e.Store.Dir()); i >= 0 {
+		earlier = earlier[:i]
 	}
-	j := burnin.Judge(rec, e.Profile, e.Spec)
-	// report.json comes last: it is by this file that the step is done.
-	return nil, writeWhole(filepath.Join(e.Store.Dir(), ReportFile), func(w io.Writer) error {
-		b, err := burnin.JSON(j)
-		if err != nil {
-			return err
-		}
-		_, err = w.Write(b)
-		return err
-	})
+	_, err = brep.Save(e.Store.Dir(), brep.Earlier(earlier))
+	return nil, err
 }
 
 // ReadReport reads the judgement in an attempt's folder.
 func ReadReport(dir string) (*burnin.Judgement, error) {
-	b, err := os.ReadFile(filepath.Join(dir, ReportFile))
+	j, err := brep.ReadJudgement(filepath.Join(dir, brep.JSONFile))
 	if err != nil {
 		return nil, err
 	}
-	j := &burnin.Judgement{}
-	if err := json.Unmarshal(b, j); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, ReportFile), err)
-	}
-	return j, nil
-}
-
-// writeWhole writes a file whole or not at all.
-func writeWhole(path string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	if err := errors.Join(write(f), f.Sync(), f.Close()); err != nil {
-		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(f.Name()))
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nil
-}
-
-// lineWidth is the longest first line for people (PEOPLE.md).
-const lineWidth = 100
-
-func clip(s string) string {
-	r := []rune(strings.Join(strings.Fields(s), " "))
-	if len(r) <= lineWidth {
-		return string(r)
-	}
-	return string(r[:lineWidth-1]) + "…"
+	return &j, nil
 }

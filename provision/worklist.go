@@ -23,7 +23,7 @@ func worklistEntry(m Machine, dir string, attempt int, j *burnin.Judgement) *Han
 		h := &Hands{
 			Do: f.Advice[rung:], Where: or(m.Where(), m.Name) + ", " + f.Part,
 			Ladder: fmt.Sprintf("%d of %d", rung+1, len(f.Advice)),
-			Why:    clip(f.Sentence()),
+			Why:    burnin.OneLine(f.Sentence()),
 			Next:   "rackproof done " + m.Name,
 			Knows:  fmt.Sprintf("attempt %d measures it again", attempt+1),
 		}

@@ -2,6 +2,7 @@ package simrack
 
 import (
 	"fmt"
+	"maps"
 )
 
 func (t *treeMaker) processors() {
@@ -84,13 +85,11 @@ func (t *treeMaker) memory() {
 		if d.GiB == 0 {
 			body["Status"] = object{"State": "Absent"}
 		} else {
-			for k, v := range (object{
+			maps.Copy(body, object{
 				"Status": enabled(), "CapacityMiB": d.GiB * 1024, "MemoryDeviceType": "DDR5", "BaseModuleType": "RDIMM", "BusWidthBits": 80, "DataWidthBits": 64,
 				"ErrorCorrection": "MultiBitECC", "Manufacturer": d.Maker, "PartNumber": d.Part, "SerialNumber": d.Serial, "RankCount": 2,
 				"AllowedSpeedsMHz": []int{d.Rated}, "OperatingSpeedMhz": d.Runs,
-			}) {
-				body[k] = v
-			}
+			})
 		}
 		t.add(uri, "Memory.v1_11_0", "Memory", body)
 	}
