@@ -156,6 +156,6 @@ func numaOf(i, n, sockets int) int { return i * sockets / n }
 // longAddress is "00000000:A8:00.0" of "0000:a8:00.0", as nvidia-smi writes it.
 func longAddress(a string) string { return "0000" + strings.ToUpper(a) }
 
-func pciAddress(bus, device, function int) string {
-	return fmt.Sprintf("0000:%02x:%02x.%d", bus, device, function)
+func pciAddress(bus, device int) string {
+	return fmt.Sprintf("0000:%02x:%02x.0", bus, device)
 }

@@ -3,6 +3,7 @@ package nodetest
 import (
 	"embed"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
@@ -84,14 +85,7 @@ func (s *system) fabricManager() reply {
 	return reply{out: "Fabric Manager version is : " + s.M.Driver + "\n"}
 }
 
-func has(args []string, want string) bool {
-	for _, a := range args {
-		if a == want {
-			return true
-		}
-	}
-	return false
-}
+func has(args []string, want string) bool { return slices.Contains(args, want) }
 
 func majorMinor(v string) string {
 	parts := strings.SplitN(v, ".", 3)
@@ -149,46 +143,32 @@ func (s *system) cell(g gpuNow, field string) string {
 		}
 		return v
 	}
-	switch field {
-	case "timestamp":
-		return s.Now.Format("2006/01/02 15:04:05.000")
-	case "driver_version":
-		return s.M.Module
-	case "name", "gpu_name":
-		return g.Kind.Product
-	case "serial", "gpu_serial":
-		return g.Serial
-	case "uuid", "gpu_uuid":
-		return g.UUID
-	case "pci.bus_id", "gpu_bus_id":
-		return g.Long
-	case "pci.device_id":
-		return "0x" + g.DeviceID
-	case "pstate":
-		return g.PState
-	case "vbios_version":
-		return g.Kind.VBIOS
-	case "ecc.mode.current", "ecc.mode.pending", "persistence_mode":
-		return "Enabled"
-	case "mig.mode.current", "mig.mode.pending":
-		if g.MIG == "N/A" {
-			return "[N/A]"
-		}
-		return g.MIG
-	case "remapped_rows.pending", "remapped_rows.failure":
-		return "No"
-	case "gpu_recovery_action":
-		return "None"
+	if v, ok := s.words(g)[field]; ok {
+		return v
 	}
 	switch {
 	case strings.HasPrefix(field, "clocks_event_reasons.") || strings.HasPrefix(field, "clocks_throttle_reasons."):
 		return reason(field, g.Busy)
 	case strings.HasPrefix(field, "ecc.errors."):
 		return eccCell(field, g.Uncorrectable)
-	case strings.HasPrefix(field, "fabric."):
-		return map[string]string{"fabric.state": g.FabricState, "fabric.status": g.FabricStatus}[field]
 	}
 	return "[N/A]"
+}
+
+// words are the cells that are text.
+func (s *system) words(g gpuNow) map[string]string {
+	mig := g.MIG
+	if mig == "N/A" {
+		mig = "[N/A]"
+	}
+	return map[string]string{
+		"timestamp": s.Now.Format("2006/01/02 15:04:05.000"), "driver_version": s.M.Module, "vbios_version": g.Kind.VBIOS,
+		"name": g.Kind.Product, "gpu_name": g.Kind.Product, "serial": g.Serial, "gpu_serial": g.Serial, "uuid": g.UUID, "gpu_uuid": g.UUID,
+		"pci.bus_id": g.Long, "gpu_bus_id": g.Long, "pci.device_id": "0x" + g.DeviceID, "pstate": g.PState,
+		"ecc.mode.current": "Enabled", "ecc.mode.pending": "Enabled", "persistence_mode": "Enabled",
+		"mig.mode.current": mig, "mig.mode.pending": mig, "fabric.state": g.FabricState, "fabric.status": g.FabricStatus,
+		"remapped_rows.pending": "No", "remapped_rows.failure": "No", "gpu_recovery_action": "None",
+	}
 }
 
 // numbers are the cells that are plain numbers, without their unit.

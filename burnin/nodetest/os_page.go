@@ -31,9 +31,17 @@ func (s *system) osInfo() string {
 	line("release.ID", "rackproof-simulated")
 	line("release.PRETTY_NAME", `"`+release+`"`)
 	for _, kv := range [][2]string{
-		{"sys_vendor", m.Manufacturer}, {"product_name", m.Product}, {"product_serial", m.SystemSerial}, {"product_uuid", m.UUID},
-		{"product_sku", "SIMULATED"}, {"board_vendor", m.Manufacturer}, {"board_name", m.Board}, {"board_serial", m.BoardSerial},
-		{"chassis_vendor", m.Manufacturer}, {"chassis_serial", m.ChassisSerial}, {"bios_version", m.BIOSVersion},
+		{"sys_vendor", m.Manufacturer},
+		{"product_name", m.Product},
+		{"product_serial", m.SystemSerial},
+		{"product_uuid", m.UUID},
+		{"product_sku", "SIMULATED"},
+		{"board_vendor", m.Manufacturer},
+		{"board_name", m.Board},
+		{"board_serial", m.BoardSerial},
+		{"chassis_vendor", m.Manufacturer},
+		{"chassis_serial", m.ChassisSerial},
+		{"bios_version", m.BIOSVersion},
 	} {
 		line("dmi."+kv[0], kv[1])
 	}

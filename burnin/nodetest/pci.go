@@ -41,19 +41,19 @@ func (t *pciTree) add(d PCIDevice) string {
 // root adds a root port in bus, device dev, with subordinate buses up to last.
 func (t *pciTree) root(bus, dev, gen, width, last, node int) string {
 	return t.add(PCIDevice{
-		Address: pciAddress(bus, dev, 0), Class: "060400", Vendor: "8086", Device: "352a",
+		Address: pciAddress(bus, dev), Class: "060400", Vendor: "8086", Device: "352a",
 		ClassName: "PCI bridge", Name: "Intel Corporation Device", Driver: "pcieport", Port: "Root Port (Slot+)",
 		MaxGen: gen, Gen: gen, MaxWidth: width, Width: width, Node: node, Secondary: bus + 1, Subordinate: last,
 	})
 }
 
 // switchPort adds a port of a PCIe switch.
-func (t *pciTree) switchPort(parent, kind string, bus, dev, secondary, last, gen, width, node int) string {
+func (t *pciTree) switchPort(parent, kind string, bus, dev, secondary, last, width, node int) string {
 	return t.add(PCIDevice{
-		Address: pciAddress(bus, dev, 0), Parent: parent, Class: "060400", Vendor: "1000", Device: "c030",
+		Address: pciAddress(bus, dev), Parent: parent, Class: "060400", Vendor: "1000", Device: "c030",
 		SubVendor: "15d9", SubDevice: "1d14",
 		ClassName: "PCI bridge", Name: "Broadcom / LSI PEX890xx PCIe Gen 5 Switch", Driver: "pcieport", Port: kind,
-		MaxGen: 5, Gen: gen, MaxWidth: width, Width: width, Node: node, Secondary: secondary, Subordinate: last,
+		MaxGen: 5, Gen: 5, MaxWidth: width, Width: width, Node: node, Secondary: secondary, Subordinate: last,
 	})
 }
 
@@ -76,14 +76,14 @@ type place struct{ gpu, drive, nic string }
 // it, on eighteen buses from bus.
 func (t *pciTree) switched(b *blueprint, bus, node int) place {
 	root := t.root(bus, 1, 5, 16, bus+5, node)
-	up := t.switchPort(root, "Upstream Port", bus+1, 0, bus+2, bus+5, 5, 16, node)
+	up := t.switchPort(root, "Upstream Port", bus+1, 0, bus+2, bus+5, 16, node)
 	down := func(i, width int) string {
-		return t.switchPort(up, "Downstream Port (Slot+)", bus+2, i, bus+3+i, bus+3+i, 5, width, node)
+		return t.switchPort(up, "Downstream Port (Slot+)", bus+2, i, bus+3+i, bus+3+i, width, node)
 	}
 	return place{
-		gpu:   t.endpoint(down(0, 16), b.gpuDevice(pciAddress(bus+3, 0, 0), node)),
-		drive: t.endpoint(down(1, 4), b.driveDevice(pciAddress(bus+4, 0, 0), node)),
-		nic:   t.endpoint(down(2, 16), b.nicDevice(pciAddress(bus+5, 0, 0), node)),
+		gpu:   t.endpoint(down(0, 16), b.gpuDevice(pciAddress(bus+3, 0), node)),
+		drive: t.endpoint(down(1, 4), b.driveDevice(pciAddress(bus+4, 0), node)),
+		nic:   t.endpoint(down(2, 16), b.nicDevice(pciAddress(bus+5, 0), node)),
 	}
 }
 
@@ -91,11 +91,11 @@ func (t *pciTree) switched(b *blueprint, bus, node int) place {
 // port of its own, as boxes with plain slots have it.
 func (t *pciTree) direct(b *blueprint, bus, node int, nic bool) place {
 	p := place{
-		gpu:   t.endpoint(t.root(bus, 1, 5, 16, bus+1, node), b.gpuDevice(pciAddress(bus+1, 0, 0), node)),
-		drive: t.endpoint(t.root(bus+2, 1, 5, 4, bus+3, node), b.driveDevice(pciAddress(bus+3, 0, 0), node)),
+		gpu:   t.endpoint(t.root(bus, 1, 5, 16, bus+1, node), b.gpuDevice(pciAddress(bus+1, 0), node)),
+		drive: t.endpoint(t.root(bus+2, 1, 5, 4, bus+3, node), b.driveDevice(pciAddress(bus+3, 0), node)),
 	}
 	if nic {
-		p.nic = t.endpoint(t.root(bus+4, 1, 5, 16, bus+5, node), b.nicDevice(pciAddress(bus+5, 0, 0), node))
+		p.nic = t.endpoint(t.root(bus+4, 1, 5, 16, bus+5, node), b.nicDevice(pciAddress(bus+5, 0), node))
 	}
 	return p
 }
@@ -107,11 +107,11 @@ func (t *pciTree) nvswitches(n int) {
 		return
 	}
 	root := t.root(0x06, 1, 5, 16, 0x0c, 0)
-	up := t.switchPort(root, "Upstream Port", 0x07, 0, 0x08, 0x0c, 5, 16, 0)
+	up := t.switchPort(root, "Upstream Port", 0x07, 0, 0x08, 0x0c, 16, 0)
 	for i := range n {
-		down := t.switchPort(up, "Downstream Port (Slot+)", 0x08, i, 0x09+i, 0x09+i, 5, 2, 0)
+		down := t.switchPort(up, "Downstream Port (Slot+)", 0x08, i, 0x09+i, 0x09+i, 2, 0)
 		t.endpoint(down, PCIDevice{
-			Address: pciAddress(0x09+i, 0, 0), Class: "068000", Vendor: "10de", Device: "22a3", SubVendor: "10de", SubDevice: "1796",
+			Address: pciAddress(0x09+i, 0), Class: "068000", Vendor: "10de", Device: "22a3", SubVendor: "10de", SubDevice: "1796",
 			ClassName: "Bridge", Name: "NVIDIA Corporation GH100 [H100 NVSwitch]", Driver: "nvidia-nvswitch",
 			MaxGen: 4, Gen: 4, MaxWidth: 2, Width: 2,
 		})
@@ -123,7 +123,7 @@ func (t *pciTree) nvswitches(n int) {
 func (t *pciTree) onboard() string {
 	root := t.root(0x00, 0x1c, 3, 1, 0x01, 0)
 	return t.endpoint(root, PCIDevice{
-		Address: pciAddress(0x01, 0, 0), Class: "020000", Vendor: "14e4", Device: "165f", SubVendor: "15d9", SubDevice: "165f",
+		Address: pciAddress(0x01, 0), Class: "020000", Vendor: "14e4", Device: "165f", SubVendor: "15d9", SubDevice: "165f",
 		ClassName: "Ethernet controller", Name: "Broadcom Inc. and subsidiaries NetXtreme BCM5720 Gigabit Ethernet PCIe",
 		Driver: "tg3", MaxGen: 2, Gen: 2, MaxWidth: 2, Width: 1,
 	})

@@ -21,10 +21,10 @@ func (s *system) pciSysfs(counters bool) string {
 	}
 	if s.M.GPUKind.Form == "pcie" {
 		for i, g := range s.M.GPUs {
-			fmt.Fprintf(&p, "slot\t%s\t%d\n", strings.TrimSuffix(g.Address, ".0"), i+1)
+			p.line("slot\t%s\t%d\n", strings.TrimSuffix(g.Address, ".0"), i+1)
 		}
 	}
-	fmt.Fprintf(&p, "#rackproof-pci-sysfs-end %d\n", len(p.seen))
+	p.line("#rackproof-pci-sysfs-end %d\n", len(p.seen))
 	return p.String()
 }
 
@@ -43,6 +43,10 @@ type sysfsPage struct {
 	seen     map[string]bool
 }
 
+func (p *sysfsPage) line(format string, values ...any) {
+	_, _ = fmt.Fprintf(&p.Builder, format, values...)
+}
+
 func (p *sysfsPage) show(d *PCIDevice) {
 	if p.seen[d.Address] {
 		return
@@ -57,7 +61,7 @@ func (p *sysfsPage) show(d *PCIDevice) {
 	if p.gone(d) { // the registers of a device that left the bus read all ones
 		speed, width = "Unknown", 63
 	}
-	fmt.Fprintf(p, "dev\t%s\tparent=%s\tclass=0x%s\tvendor=0x%s\tdevice=0x%s\tcurrent_link_speed=%s\tcurrent_link_width=%d\tmax_link_speed=%s\tmax_link_width=%d\tnuma_node=%d\tdriver=%s\n",
+	p.line("dev\t%s\tparent=%s\tclass=0x%s\tvendor=0x%s\tdevice=0x%s\tcurrent_link_speed=%s\tcurrent_link_width=%d\tmax_link_speed=%s\tmax_link_width=%d\tnuma_node=%d\tdriver=%s\n",
 		d.Address, parent, d.Class, d.Vendor, d.Device, speed, width, gtpsLong(d.MaxGen), d.MaxWidth, d.Node, d.Driver)
 	if p.counters && !p.gone(d) {
 		p.errors(d.Address)
@@ -88,7 +92,7 @@ var aerNames = map[string][]string{
 func (p *sysfsPage) errors(address string) {
 	for _, severity := range []string{"correctable", "nonfatal", "fatal"} {
 		for _, name := range aerNames[severity] {
-			fmt.Fprintf(p, "aer\t%s\t%s\t%s\t0\n", address, severity, name)
+			p.line("aer\t%s\t%s\t%s\t0\n", address, severity, name)
 		}
 	}
 }
@@ -103,10 +107,10 @@ func (p *sysfsPage) network(address string) {
 			if j > 0 {
 				name = strings.TrimRight(name, "0123456789") + itoa(j+1)
 			}
-			fmt.Fprintf(p, "net\t%s\t%s\t%s\t%d\t%d\n", address, name, mac, p.traffic(9000), p.traffic(7000))
+			p.line("net\t%s\t%s\t%s\t%d\t%d\n", address, name, mac, p.traffic(9000), p.traffic(7000))
 		}
 		if n.Maker == "NVIDIA" {
-			fmt.Fprintf(p, "ib\t%s\tmlx5_%d/1\t%d\t%d\n", address, i, p.traffic(2200), p.traffic(1700))
+			p.line("ib\t%s\tmlx5_%d/1\t%d\t%d\n", address, i, p.traffic(2200), p.traffic(1700))
 		}
 	}
 }
@@ -121,7 +125,7 @@ func (p *sysfsPage) drives(address string) {
 			continue
 		}
 		read := 81_920 + int64(p.Read.Seconds()*driveLoad/512)
-		fmt.Fprintf(p, "nvme\t%s\t%s\tlive\t%s\t%s\n", address, d.Name, d.Serial, d.Model)
-		fmt.Fprintf(p, "blk\t%s\t%sn1\t%d\t%d\t%d\n", address, d.Name, d.Bytes/512, read, 4096)
+		p.line("nvme\t%s\t%s\tlive\t%s\t%s\n", address, d.Name, d.Serial, d.Model)
+		p.line("blk\t%s\t%sn1\t%d\t%d\t%d\n", address, d.Name, d.Bytes/512, read, 4096)
 	}
 }

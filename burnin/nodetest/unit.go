@@ -98,7 +98,7 @@ func (u *unit) output(s *system, now time.Time) string {
 // gpuBurn is the end of gpu_burn's output: the progress line, then the table.
 func (s *system) gpuBurn(u *unit) string {
 	var rates, temps []string
-	table := ""
+	var table strings.Builder
 	for _, g := range s.M.GPUs {
 		rate, word := fmt.Sprintf("%d (%d Gflop/s) ", int(u.length.Seconds())*25, 50120-37*g.Index), "OK"
 		if s.lost(&g) {
@@ -106,10 +106,10 @@ func (s *system) gpuBurn(u *unit) string {
 		}
 		rates = append(rates, rate)
 		temps = append(temps, strconv.Itoa(52+g.Index%4)+" C ")
-		table += fmt.Sprintf("\tGPU %d: %s\n", g.Index, word)
+		fmt.Fprintf(&table, "\tGPU %d: %s\n", g.Index, word)
 	}
 	return "100.0%  proc'd: " + strings.Join(rates, "- ") + "  errors: " + strings.Repeat("0 - ", len(rates)-1) + "0   temps: " + strings.Join(temps, "- ") +
-		"\nKilling processes with SIGTERM (soft kill)\ndone\n\nTested " + itoa(len(rates)) + " GPUs:\n" + table
+		"\nKilling processes with SIGTERM (soft kill)\ndone\n\nTested " + itoa(len(rates)) + " GPUs:\n" + table.String()
 }
 
 // sample draws the samples that are due by now.

@@ -100,7 +100,7 @@ func keptMachine(t *testing.T, dir string, spec simrack.MachineSpec) burnin.Judg
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !m.Judgement.Simulated {
+	if !m.Simulated {
 		t.Errorf("%s: the record does not say that it is simulated", spec.Name)
 	}
 	for _, suffix := range []string{".html", ".json"} {

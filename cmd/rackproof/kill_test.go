@@ -165,7 +165,7 @@ func (k *killRun) results() map[string]string {
 	}
 	all := map[string]string{}
 	for _, m := range machines {
-		name := m.Judgement.Machine.Name
+		name := m.Machine.Name
 		all[name] = string(m.Result)
 		for _, f := range m.Findings {
 			// Serials differ from rack to rack; places and verdicts do not.

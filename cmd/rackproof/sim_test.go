@@ -96,8 +96,12 @@ func TestSimTree(t *testing.T) {
 
 func TestSimBadInput(t *testing.T) {
 	for _, args := range [][]string{
-		{"--machines", "0"}, {"--fault", "gremlin"}, {"--model", "toaster"}, {"--tree", "/nowhere"},
-		{"--fault", "gpu-x8", "--fault", "xid79"}, {"--listen", "0.0.0.0:0"},
+		{"--machines", "0"},
+		{"--fault", "gremlin"},
+		{"--model", "toaster"},
+		{"--tree", "/nowhere"},
+		{"--fault", "gpu-x8", "--fault", "xid79"},
+		{"--listen", "0.0.0.0:0"},
 	} {
 		var out, errs bytes.Buffer
 		if code := Main(t.Context(), append([]string{"sim"}, args...), strings.NewReader(""), &out, &errs); code != exitUsage || errs.Len() == 0 {
