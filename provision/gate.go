@@ -160,7 +160,7 @@ func (g *Gate) free(give func()) {
 // PowerAdvice says for each rack without a budget which line to add, where more
 // than one of its machines is big.
 func PowerAdvice(b *Batch) []string {
-	count, watts := map[string]int{}, map[string]float64{}
+	count, unknown, watts := map[string]int{}, map[string]int{}, map[string]float64{}
 	var order []string
 	for _, m := range b.Machines {
 		if b.Racks[m.Rack].KW > 0 || !big(m) {
@@ -171,18 +171,30 @@ func PowerAdvice(b *Batch) []string {
 		}
 		count[m.Rack]++
 		watts[m.Rack] += m.LoadedWatts
+		if m.LoadedWatts == 0 {
+			unknown[m.Rack]++
+		}
 	}
 	var out []string
 	for _, rack := range order {
-		if count[rack] < 2 {
-			continue
+		if count[rack] > 1 {
+			out = append(out, powerAdvice(rack, count[rack], unknown[rack], watts[rack]))
 		}
-		if rack == "" {
-			out = append(out, fmt.Sprintf("%d machines over 3 kW have no rack: one of them is loaded at a time. Add rack: to each, and `racks: {R1: {kw: …}}`.", count[rack]))
-			continue
-		}
-		out = append(out, fmt.Sprintf("rack %s has no power budget: one machine over 3 kW is loaded at a time. All %d at once draw %.1f kW; if the rack carries that, add `racks: {%s: {kw: %.0f}}`.",
-			rack, count[rack], watts[rack]/1000, rack, watts[rack]/1000+0.5))
 	}
 	return out
+}
+
+func powerAdvice(rack string, count, unknown int, watts float64) string {
+	place := "rack " + rack
+	if rack == "" {
+		place = "machines without a rack"
+	}
+	switch {
+	case unknown > 0:
+		return fmt.Sprintf("%s: the profiles of %d of %d machines do not say what they draw, so one is loaded at a time.", place, unknown, count)
+	case rack == "":
+		return fmt.Sprintf("%d machines over 3 kW have no rack: one of them is loaded at a time. Add rack: to each, and `racks: {R1: {kw: …}}`.", count)
+	}
+	return fmt.Sprintf("rack %s has no power budget: one machine over 3 kW is loaded at a time. All %d at once draw %.1f kW; if the rack carries that, add `racks: {%s: {kw: %.0f}}`.",
+		rack, count, watts/1000, rack, watts/1000+0.5)
 }

@@ -177,3 +177,23 @@ func TestCauseIsTheSameOnMachinesAlike(t *testing.T) {
 		t.Errorf("%q and %q", x, y)
 	}
 }
+
+// TestPowerAdviceUnknown: a machine whose profile does not say what it draws makes no
+// advice of 0 kW.
+func TestPowerAdviceUnknown(t *testing.T) {
+	for _, c := range []struct {
+		machines []Machine
+		want     string
+	}{
+		{[]Machine{{Rack: "R1", LoadedWatts: 10000}, {Rack: "R1", LoadedWatts: 10000}}, "add `racks: {R1: {kw: 20}}`"},
+		{[]Machine{{LoadedWatts: 10000}, {LoadedWatts: 10000}}, "have no rack"},
+		{[]Machine{{Rack: "R1"}, {Rack: "R1", LoadedWatts: 10000}}, "profiles of 1 of 2 machines do not say"},
+		{[]Machine{{Rack: "R1", LoadedWatts: 10000}}, ""},
+		{[]Machine{{Rack: "R1", LoadedWatts: 500}, {Rack: "R1", LoadedWatts: 500}}, ""},
+	} {
+		got := strings.Join(PowerAdvice(&Batch{Machines: c.machines}), "; ")
+		if !strings.Contains(got, c.want) || (c.want == "") != (got == "") {
+			t.Errorf("%+v: %q, want %q", c.machines, got, c.want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 )
 
@@ -70,7 +71,7 @@ func (p *MachinePlan) fill(ctx context.Context, e *Env, w Workflow) error {
 	if err != nil {
 		return err
 	}
-	p.Is = id.Manufacturer + " " + id.Model
+	p.Is = strings.TrimSpace(id.Manufacturer + " " + id.Model)
 	if p.Serial, err = match(e.Machine, id); err != nil {
 		return err
 	}

@@ -76,7 +76,10 @@ func planText(p provision.MachinePlan) string {
 	var b strings.Builder
 	b.WriteString(p.Machine)
 	if p.Is != "" {
-		b.WriteString("  " + p.Is + ", serial matches " + p.Serial)
+		b.WriteString("  " + p.Is)
+	}
+	if p.Serial != "" {
+		b.WriteString(", serial matches " + p.Serial)
 	}
 	if p.KW > 0 {
 		b.WriteString("  " + strconv.FormatFloat(p.KW, 'f', 1, 64) + " kW under load")
@@ -108,7 +111,11 @@ func planSummary(plans []provision.MachinePlan) string {
 			}
 		}
 	}
-	s := strconv.Itoa(len(plans)) + " machines: " + strconv.Itoa(resets) + " resets, 0 disks erased, 0 firmware changed"
+	noun := " machines: "
+	if len(plans) == 1 {
+		noun = " machine: "
+	}
+	s := strconv.Itoa(len(plans)) + noun + strconv.Itoa(resets) + " resets, 0 disks erased, 0 firmware changed"
 	if stuck > 0 {
 		s += ", " + strconv.Itoa(stuck) + " cannot be planned"
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/rackproof/rackproof/provision"
@@ -9,16 +11,17 @@ import (
 func resumeCommand(a *app) *cobra.Command {
 	var sel provision.Selector
 	cmd := &cobra.Command{
-		Use:   "resume RUN",
+		Use:   "resume [RUN]",
 		Short: "Carry a run on: after a crash, a cancel or a stop, or what was STUCK",
 		Long: `Carry a run on: after a crash, a cancel or a stop, or to ask again what was STUCK.
-Each step asks its machine first, so nothing happens twice.
+Each step asks its machine first, so nothing happens twice. Without RUN it is the
+newest run.
 
 Example:
   rackproof resume po4711-r12
 
 ` + exitHelp,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.newCarry()
 			if err != nil {
@@ -30,7 +33,7 @@ Example:
 				return err
 			}
 			defer func() { _ = engine.Close() }()
-			run, err := findRun(ctx, engine, args[0], "")
+			run, err := findRun(ctx, engine, strings.Join(args, ""), "")
 			if err != nil {
 				return err
 			}
