@@ -71,16 +71,24 @@ func parseDmidecode(e *Evidence) (DMITable, error) {
 	body, _ := e.Body()
 	var t DMITable
 	found := false
+	end := false
 	for _, s := range dmiStructures(string(body)) {
 		found = true
+		end = end || s.kind == dmiEnd
 		t.add(s)
 	}
 	if !found {
 		return DMITable{}, dmiFailure(string(body) + "\n" + string(e.Err))
 	}
+	if e.wrapped() && !end && e.doubt(false) != nil {
+		return DMITable{}, errors.New("dmidecode: the table was cut short, so it does not show what is missing")
+	}
 	t.dropOtherMemory()
 	return t, nil
 }
+
+// dmiEnd is the type of the structure that ends a table (SMBIOS specification, type 127).
+const dmiEnd = 127
 
 // dmiFailure says why there is no table; dmidecode exits 0 in some of the cases.
 func dmiFailure(text string) error {

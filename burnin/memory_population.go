@@ -34,6 +34,7 @@ type memoryView struct {
 	cpus  int
 	refs  []string
 	err   error
+	sized bool // the source gives every module a size: the firmware's table does
 }
 
 func judgeMemoryPopulation(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding {
@@ -57,6 +58,9 @@ func judgeMemoryPopulation(r *Readings, p *profiles.Profile, _ *profiles.Spec) [
 		}
 		count = count.Because("%d DIMMs are there; %s%s", len(have), words, strings.Join(missing, ", "))
 	}
+	if err := v.unread(); err != nil && count.Verdict == Pass {
+		count = count.Missing(err)
+	}
 	out := []Finding{count, v.total(about("total", memoryPart), p)}
 	if certain {
 		for _, label := range missing {
@@ -78,6 +82,7 @@ func viewMemory(r *Readings) memoryView {
 	switch {
 	case dmi.OK() && len(dmi.Value.Modules) > 0:
 		t := dmi.Value
+		v.sized = true
 		v.cpus, v.refs = t.Sockets, withoutBlanks([]string{dmi.Ref, bmc.Ref})
 		for _, m := range t.Modules {
 			d := dimm{label: m.Label(t.Modules), serial: m.Serial, empty: m.Empty, size: m.Size}
@@ -112,6 +117,17 @@ func (v *memoryView) placeByBMC() {
 			}
 		}
 	}
+}
+
+// unread says which module the firmware lists without having been able to size it,
+// or nil: memory that was not trained is there and does not work.
+func (v *memoryView) unread() error {
+	for _, d := range v.filled(true) {
+		if v.sized && !d.size.Set {
+			return fmt.Errorf("the size of the module in socket %s reads %q", d.label, d.size.Text)
+		}
+	}
+	return nil
 }
 
 // filled returns the sockets with a module, or those without.

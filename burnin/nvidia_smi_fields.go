@@ -137,10 +137,18 @@ func (r fieldReader) ecc(lifetime string) NvidiaECC {
 		DRAMUncorrected: first(r.count(at+"dram_uncorrectable"), old("double_bit", "device_memory")),
 		SRAMUncorrected: first(optSum(
 			r.count(at+"sram_uncorrectable"),
-			r.count(at+"sram_uncorrectable_parity"),
-			r.count(at+"sram_uncorrectable_secded", at+"sram_uncorrectable_sec_ded"),
+			bothOf(r.count(at+"sram_uncorrectable_parity"), r.count(at+"sram_uncorrectable_secded", at+"sram_uncorrectable_sec_ded")),
 		), rest("double_bit")),
 	}
+}
+
+// bothOf adds two counters that are one quantity: one of them alone is not all of it.
+func bothOf(a, b Opt[float64]) Opt[float64] {
+	sum := optSum(a, b)
+	if a.Set != b.Set && sum.V == 0 {
+		return Opt[float64]{Text: firstWord(a.Text, b.Text) + ", one of its two counters"}
+	}
+	return sum
 }
 
 func (g *NvidiaGPU) readState(r fieldReader) {
