@@ -1,0 +1,152 @@
+package burnin_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rackproof/rackproof/burnin"
+	"github.com/rackproof/rackproof/burnin/nodetest"
+	"github.com/rackproof/rackproof/profiles"
+)
+
+// judged is what a record is judged against.
+type judged struct {
+	profile *profiles.Profile
+	spec    *profiles.Spec
+}
+
+func (j judged) of(rec *burnin.Record) burnin.Judgement { return burnin.Judge(rec, j.profile, j.spec) }
+
+// healthyRecord burns in a simulated machine of a model, a few seconds under load by a
+// clock that runs ahead, and adds what its BMC would say.
+func healthyRecord(t *testing.T, model string, loads []burnin.Load, change func(*nodetest.Machine)) (*burnin.Record, judged) {
+	t.Helper()
+	m, err := nodetest.New(model, "bench", 11)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if change != nil {
+		change(m)
+	}
+	to := judgedAs(t, m)
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		store, err := burnin.OpenStore(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		boot := nodetest.Boot{BootID: "0e3c1c2e-7d0f-4b8e-9a53-6a4f8a5d2f10", Cmdline: "quiet"}
+		node := &burnin.Node{Shell: nodetest.Wire(m, boot), Origin: burnin.FromSSH, Probes: burnin.Probes(), Profile: to.profile}
+		err = burnin.Burn(t.Context(), burnin.BurnOptions{
+			Node: node, Store: store, Run: "test", Attempt: 1, Owner: "test@here", Duration: 8 * time.Second, Loads: loads,
+			Machine:  burnin.Machine{Name: m.Name, Wanted: burnin.WantedIdentity{Serial: m.SystemSerial}},
+			Coverage: burnin.CoverFull,
+		})
+		if err == nil {
+			err = store.Add(bmcEvidence(m))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	store, err := burnin.OpenStore(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec, err := store.Record()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec, to
+}
+
+// judgedAs is the profile of a machine's model, with the counts of its own order.
+func judgedAs(t *testing.T, m *nodetest.Machine) judged {
+	t.Helper()
+	lib := profiles.Open()
+	p, err := lib.Profile(m.Profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dimms, drives, nics := len(m.DIMMs), len(m.Drives), len(m.NICs)
+	p, err = p.WithExpect(profiles.Expect{DIMMs: &dimms, Drives: &drives, NICs: &nics}, profiles.Position{File: "batch"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := lib.Spec("standard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return judged{p, s}
+}
+
+// bmcEvidence is the least that a BMC says of itself.
+func bmcEvidence(m *nodetest.Machine) *burnin.Evidence {
+	zero := 0
+	out := fmt.Sprintf(`{"/redfish/v1/Systems/1":{"@odata.type":"#ComputerSystem.v1_13_0.ComputerSystem","UUID":%q,"SerialNumber":%q,`+
+		`"Actions":{},"Boot":{}},"/redfish/v1/Managers/1/EthernetInterfaces/1":{"@odata.type":"#EthernetInterface.v1_8_0.EthernetInterface","MACAddress":%q}}`,
+		m.UUID, m.SystemSerial, m.BMCMAC)
+	return &burnin.Evidence{
+		Probe: burnin.BMCInventory.Spec.Name, Phase: burnin.PhaseBMC, Source: burnin.FromBMC, Started: time.Now(),
+		Exit: &zero, Ended: burnin.EndedExit, Simulated: true, Out: []byte(out),
+	}
+}
+
+// healthyHGX is one healthy record of an HGX H100 for all tests; they change copies.
+func healthyHGX(t *testing.T) (*burnin.Record, judged) {
+	t.Helper()
+	hgxOnce.Do(func() { hgxRecord, hgxJudged = healthyRecord(t, "hgx-h100-8", burnin.Loads(), nil) })
+	if hgxRecord == nil {
+		t.Fatal("the healthy record could not be made")
+	}
+	return copyRecord(hgxRecord), hgxJudged
+}
+
+var (
+	hgxOnce   sync.Once
+	hgxRecord *burnin.Record
+	hgxJudged judged
+)
+
+// copyRecord copies what tests change.
+func copyRecord(rec *burnin.Record) *burnin.Record {
+	c := *rec
+	c.Evidence = make([]*burnin.Evidence, len(rec.Evidence))
+	for i, e := range rec.Evidence {
+		one := *e
+		one.Samples = slices.Clone(e.Samples)
+		c.Evidence[i] = &one
+	}
+	return &c
+}
+
+func evidenceOf(t *testing.T, rec *burnin.Record, ref string) *burnin.Evidence {
+	t.Helper()
+	for _, e := range rec.Evidence {
+		if e.Ref() == ref {
+			return e
+		}
+	}
+	t.Fatalf("the record has no %s", ref)
+	return nil
+}
+
+// describe lists what is not right in a judgement.
+func describe(j burnin.Judgement) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", j.Result, j.Line)
+	for _, f := range j.Findings {
+		if f.Verdict != burnin.Pass && f.Verdict != burnin.NotApplicable {
+			fmt.Fprintf(&b, "  %-8s %s: measured %v, limit %v: %s\n", f.Verdict, f.ID, f.Measured, f.Limit, f.Why)
+		}
+	}
+	for _, n := range j.NotRun {
+		fmt.Fprintf(&b, "  not run  %s/%s/%s (%s): %s\n", n.Check, n.Quantity, n.Part, n.Scope, n.Why)
+	}
+	return b.String()
+}
