@@ -62,7 +62,10 @@ func (a *app) demo(ctx context.Context, o demoOptions) (err error) {
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	}
-	a.stateDir = filepath.Join(dir, "state") // a demo leaves the user's own state alone
+	// A demo leaves the user's own state alone.
+	if a.stateDir, err = demoState(dir); err != nil {
+		return err
+	}
 	specs := demoRack(o.machines)
 	rack, err := simrack.Start(ctx, simrack.Options{Machines: specs, Seed: o.seed, Log: a.log})
 	if err != nil {
@@ -86,6 +89,21 @@ func (a *app) demo(ctx context.Context, o demoOptions) (err error) {
 		a.progress("kept: %s, reports/index.html and one tar.gz for each machine", o.keep)
 	}
 	return c.finish(run, provision.Selector{}, ctx.Err() != nil)
+}
+
+// demoState makes the state folder of a demo. That of an earlier demo goes: its
+// rack is gone, so nothing of it can be resumed. Only what a demo made is removed.
+func demoState(dir string) (string, error) {
+	state := filepath.Join(dir, "state")
+	mark := filepath.Join(state, "demo")
+	if _, err := os.Stat(mark); err == nil {
+		if err := os.RemoveAll(state); err != nil {
+			return "", err
+		}
+	} else if _, err := os.Stat(state); err == nil {
+		return "", usageError(fmt.Errorf("%s is there and no demo made it", state), "choose another folder with --keep")
+	}
+	return state, errors.Join(os.MkdirAll(state, 0o700), os.WriteFile(mark, []byte("This state folder belongs to `rackproof demo`.\n"), 0o600))
 }
 
 // demoRack lists the machines: good ones, then one for each fault, then good ones
