@@ -50,7 +50,31 @@ func (j *Judgement) firstLine() string {
 	case j.Result == Incomplete:
 		return OneLine("INCOMPLETE " + j.Machine.Place() + " " + j.whyIncomplete())
 	}
-	return OneLine(fmt.Sprintf("%s %s %d findings, none required is open", j.Result.Word(), j.Machine.Place(), len(j.Findings)))
+	return OneLine(j.Result.Word() + " " + j.Machine.Place() + " " + j.proven())
+}
+
+// proven counts what stands behind a pass, and what is remarked all the same.
+func (j *Judgement) proven() string {
+	checks, remarks, waived, n := map[string]bool{}, 0, 0, 0
+	for _, f := range j.Findings {
+		switch {
+		case f.Waived != "":
+			waived++
+		case f.Verdict == Warn:
+			remarks++
+		case f.Verdict == Pass && f.Scope == profiles.Required:
+			checks[f.Check] = true
+			n++
+		}
+	}
+	s := fmt.Sprintf("%d checks proven by %d findings", len(checks), n)
+	if waived > 0 {
+		s += fmt.Sprintf(", %d deviations agreed", waived)
+	}
+	if remarks > 0 {
+		s += fmt.Sprintf(", %d remarks", remarks)
+	}
+	return s
 }
 
 func (j *Judgement) whyIncomplete() string {
