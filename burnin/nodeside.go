@@ -118,7 +118,7 @@ func heldBy(fields map[string]string) error {
 
 // start starts a unit, unless it was started before.
 func (f *nodeFolder) start(ctx context.Context, name, kind, command string, longest time.Duration) error {
-	out, err := f.call(ctx, "start", strings.NewReader(command), name, kind, strconv.Itoa(int(longest.Seconds())))
+	out, err := f.call(ctx, "start", strings.NewReader(command), name, kind, strconv.Itoa(int(longest.Seconds())), strconv.Itoa(len(command)))
 	if err != nil {
 		return err
 	}

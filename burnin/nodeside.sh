@@ -129,11 +129,16 @@ acquire() {
 	echo "$6" >"$dir/deadman"
 	state=same
 	if [ "$old" != "$2" ]; then
-		state=new
+		new=$dir/lock.$$
 		printf 'key %s\nowner %s\nrun %s\nattempt %s\nhost %s\nsince %s\nid %s\n' \
 			"$2" "$3" "$4" "$5" "$(uname -n)" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" \
-			"$(cat /proc/sys/kernel/random/uuid)" >"$dir/lock"
-		if ! ln "$dir/lock" "$root/lock" 2>/dev/null; then
+			"$(cat /proc/sys/kernel/random/uuid)" >"$new"
+		if ln "$new" "$root/lock" 2>/dev/null; then
+			state=new
+			mv "$new" "$dir/lock"
+		elif [ "$(sed -n 's/^key //p' "$root/lock" 2>/dev/null)" = "$2" ]; then
+			rm -f "$new" # a call of ours whose client is gone was faster
+		else
 			rm -rf "$dir"
 			echo held
 			holder "$root"
@@ -142,7 +147,7 @@ acquire() {
 	fi
 	echo "dir $dir"
 	echo "state $state"
-	sed -n '/^id /p' "$dir/lock"
+	sed -n '/^id /p' "$root/lock"
 	if [ -e "$dir/ended" ]; then echo "ended $(cat "$dir/ended")"; fi
 	lead "$dir/watch" >/dev/null || {
 		mkdir -p "$dir/watch"
@@ -176,16 +181,23 @@ watch() {
 	done
 }
 
-# start DIR NAME KIND SECONDS; its command line is on stdin. A unit that is there
-# is not started again. KIND is load or sample.
+# start DIR NAME KIND SECONDS LENGTH; its command line, LENGTH bytes, is on stdin. A
+# unit that is there is not started again. Half a command line, of a client that
+# went away while it sent, is never run. KIND is load or sample.
 start() {
-	u=$1/units/$2
+	u=$1/units/$2 new=$1/units/.$2.$$
+	cat >"$new"
+	if [ "$(wc -c <"$new")" -ne "$5" ]; then
+		rm -f "$new"
+		echo short
+		return 0
+	fi
 	if ! mkdir "$u" 2>/dev/null; then
-		cat >/dev/null
+		rm -f "$new"
 		echo exists
 		return 0
 	fi
-	cat >"$u/cmd"
+	mv "$new" "$u/cmd"
 	echo "$3" >"$u/kind"
 	: >"$u/out" && : >"$u/err"
 	[ -e "$1/until" ] || echo $(($(uptime) + $4)) >"$1/until"

@@ -328,6 +328,54 @@ func TestManyTakeTheNode(t *testing.T) {
 	}
 }
 
+// TestCalledTwiceAtOnce: a call whose client was killed may still be at work when
+// the next process of the run comes.
+func TestCalledTwiceAtOnce(t *testing.T) {
+	c := claim(t, "r1")
+	folders := make(chan *nodeFolder, 4)
+	for range cap(folders) {
+		go func() {
+			f, err := acquire(t.Context(), hostShell{}, c)
+			if err != nil {
+				t.Error(err)
+			}
+			folders <- f
+		}()
+	}
+	ids, fresh := map[string]bool{}, 0
+	for range cap(folders) {
+		if f := <-folders; f != nil {
+			ids[f.id] = true
+			if !f.again {
+				fresh++
+			}
+		}
+	}
+	if len(ids) != 1 || fresh != 1 {
+		t.Errorf("%d folders, %d of them new; want one: %v", len(ids), fresh, ids)
+	}
+}
+
+// TestHalfACommandIsNotRun: sshd closes stdin when its client is killed, and a
+// command line that ends early is a line all the same.
+func TestHalfACommandIsNotRun(t *testing.T) {
+	f := acquired(t, claim(t, "r1"))
+	const line = "sleep 1; exit 7"
+	for _, sent := range []string{"", line[:7]} {
+		out, err := f.call(t.Context(), "start", strings.NewReader(sent), "stress", "load", "60", strconv.Itoa(len(line)))
+		if err != nil || string(out.Out) != "short\n" {
+			t.Errorf("%q sent: %q, %v", sent, out.Out, err)
+		}
+	}
+	if err := f.start(t.Context(), "stress", "load", line, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	r := f.until(t, "unit over", nil, func(r *report) bool { return r.loadsOver() })
+	if u := unitOf(r.units, "stress"); len(r.units) != 1 || u.exit != 7 {
+		t.Errorf("units %+v, want the whole command once", r.units)
+	}
+}
+
 func FuzzParseReport(f *testing.F) {
 	f.Add([]byte("ended stop\nunit stress load 1764511331 exit 0 12\nfile units/stress/out 0 3\nab\n\nend\n"))
 	f.Add([]byte("unit s load 0 starting\nend\n"))

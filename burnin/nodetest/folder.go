@@ -169,10 +169,13 @@ func (h *host) release(args []string, now time.Time) reply {
 	return reply{out: out + "end\n"}
 }
 
-// start answers start NAME KIND SECONDS with the command on stdin.
+// start answers start NAME KIND SECONDS LENGTH with the command on stdin.
 func (h *host) start(args []string, command string, now time.Time) reply {
-	if len(args) < 3 {
+	if len(args) < 4 {
 		return reply{err: "start: too few arguments\n", exit: 2}
+	}
+	if args[3] != itoa(len(command)) { // the client went away while it sent
+		return reply{out: "short\n"}
 	}
 	f := h.folder
 	if f.units[args[0]] != nil {

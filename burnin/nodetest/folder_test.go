@@ -3,6 +3,7 @@ package nodetest
 import (
 	"errors"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -48,7 +49,7 @@ func TestDeadMan(t *testing.T) {
 	h := newHost(newMachine(t, "hgx-h100-8", ""), Boot{}, func(string) { counted++ })
 	acquire(t, h, "a", "1")
 	start := func() string {
-		return h.side("start", []string{"/run/rackproof/a-1", "gpu-burn", "load", "600"}, strings.NewReader("exec ./gpu_burn 300")).out
+		return h.side("start", []string{"/run/rackproof/a-1", "gpu-burn", "load", "600", "19"}, strings.NewReader("exec ./gpu_burn 300")).out
 	}
 	if first, second := start(), start(); first != "started\n" || second != "exists\n" || counted != 1 {
 		t.Errorf("start: %q, again: %q, counted %d", first, second, counted)
@@ -74,8 +75,8 @@ func TestSamples(t *testing.T) {
 	acquire(t, h, "a", "1")
 	dir := "/run/rackproof/a-1"
 	sample := burnin.NvidiaSMI.Spec.Sample(nil)
-	h.side("start", []string{dir, "sample-nvidia-smi", "sample", "600"}, strings.NewReader(sample))
-	h.side("start", []string{dir, "gpu-burn", "load", "600"}, strings.NewReader("exec ./gpu_burn 300"))
+	h.side("start", []string{dir, "sample-nvidia-smi", "sample", "600", strconv.Itoa(len(sample))}, strings.NewReader(sample))
+	h.side("start", []string{dir, "gpu-burn", "load", "600", "19"}, strings.NewReader("exec ./gpu_burn 300"))
 	h.folder.units["sample-nvidia-smi"].next = time.Now().Add(-3200 * time.Millisecond)
 	for _, u := range h.units {
 		u.start = u.start.Add(-3200 * time.Millisecond)
