@@ -214,11 +214,18 @@ func (j *Judgement) Worst() []Finding {
 // the bus also has no link, no memory and no NVLink.
 func firstHand(f Finding) int {
 	causes := []string{"identity", "gpu.ecc", "gpu.remap", "gpu.xid", "memory.errors"}
-	if i := slices.Index(causes, f.Check); i >= 0 {
+	switch i := slices.Index(causes, f.Check); {
+	case slices.Contains(lifetimeQuantities, f.Quantity):
+		return len(causes) + 1 // used, which is no fault
+	case i >= 0:
 		return i
 	}
 	return len(causes)
 }
+
+// lifetimeQuantities are what only new parts have a limit of: beyond it a part is not
+// as ordered, and may work well.
+var lifetimeQuantities = []string{"percent_used", "power_on_hours", "data_written", "uncorrectable_rows", "correctable_rows"}
 
 func named(f Finding) int {
 	switch {
