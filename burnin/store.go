@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 )
@@ -67,12 +69,15 @@ func (s *Store) Add(e *Evidence) error {
 	file := evidenceFile{Evidence: e}
 	base := filepath.Join(string(e.Phase), e.Name())
 	// The old .json goes first: until the new one is there, the folder says that
-	// this evidence does not exist, instead of joining old words to new output.
-	if err := s.remove(base + ".json"); err != nil {
-		return err
-	}
-	if err := errors.Join(s.write(base+".out", e.Out), s.write(base+".err", e.Err)); err != nil {
-		return err
+	// this evidence does not exist, instead of joining old words to new output. A
+	// measurement that only gets samples stays: they count with the new .json.
+	if !s.holds(e) {
+		if err := s.remove(base + ".json"); err != nil {
+			return err
+		}
+		if err := errors.Join(s.write(base+".out", e.Out), s.write(base+".err", e.Err)); err != nil {
+			return err
+		}
 	}
 	if len(e.Samples) > 0 {
 		var b bytes.Buffer
@@ -87,6 +92,37 @@ func (s *Store) Add(e *Evidence) error {
 		return err
 	}
 	return s.writeJSON(base+".json", file)
+}
+
+// holds reports whether the same measurement is stored, without samples or with
+// those of e.
+func (s *Store) holds(e *Evidence) bool {
+	old, err := s.evidence(e.Phase, e.Name())
+	if err != nil || old == nil || !old.Started.Equal(e.Started) || old.SHA256Out != e.SHA256Out || old.SHA256Err != e.SHA256Err {
+		return false
+	}
+	same := func(a, b Sample) bool { return a.At.Equal(b.At) && bytes.Equal(a.Out, b.Out) }
+	return len(old.Samples) == 0 || slices.EqualFunc(old.Samples, e.Samples, same)
+}
+
+// tmpPrefix begins the names under which files are written.
+const tmpPrefix = ".tmp-"
+
+// Sweep removes what a killed process was writing. Only the process that works on
+// the attempt may call it.
+func (s *Store) Sweep() error {
+	for _, pattern := range []string{tmpPrefix + "*", "*/" + tmpPrefix + "*"} {
+		left, err := fs.Glob(os.DirFS(s.dir), pattern)
+		if err != nil {
+			return fmt.Errorf("sweep evidence folder: %w", err)
+		}
+		for _, f := range left {
+			if err := s.remove(f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Has reports whether the evidence of phase and name ("nvme-smart@nvme0") is
@@ -170,7 +206,7 @@ func (s *Store) write(name string, b []byte) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("write evidence: %w", err)
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
+	tmp, err := os.CreateTemp(filepath.Dir(path), tmpPrefix+"*")
 	if err != nil {
 		return fmt.Errorf("write evidence: %w", err)
 	}

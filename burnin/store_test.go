@@ -93,6 +93,58 @@ func TestPackIsTheSameEveryTime(t *testing.T) {
 	}
 }
 
+// A process may be killed between any two files. A full measurement is not lost
+// when its samples come, and samples that nobody sealed are none.
+func TestKilledWhileSamplesAreAdded(t *testing.T) {
+	s, err := OpenStore(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := &Evidence{Probe: "nvidia-smi", Phase: PhaseLoad, Source: FromSSH, Started: time.Now(), Ended: EndedExit, Exit: new(int), Out: []byte("full")}
+	if err := s.Add(full); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(s.path("load/nvidia-smi.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sampled := *full
+	sampled.Samples = []Sample{{At: time.Now().UTC().Truncate(time.Millisecond), Out: []byte("one\n")}}
+	for range 2 { // the second time as after a kill behind the first
+		if err := s.Add(&sampled); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.evidence(PhaseLoad, "nvidia-smi"); err != nil || string(got.Out) != "full" || len(got.Samples) != 1 {
+			t.Fatalf("with samples: %+v, %v", got, err)
+		}
+	}
+	// As it stood on disk between the samples and the new .json.
+	if err := os.WriteFile(s.path("load/nvidia-smi.json"), before, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.evidence(PhaseLoad, "nvidia-smi"); err != nil || string(got.Out) != "full" || len(got.Samples) != 0 {
+		t.Errorf("killed in between: %+v, %v", got, err)
+	}
+}
+
+func TestSweepRemovesWhatWasHalfWritten(t *testing.T) {
+	s, all := stored(t)
+	for _, f := range []string{".tmp-1", "load/.tmp-2"} {
+		if err := os.WriteFile(s.path(f), []byte("ha"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Sweep(); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(s.path("*/.tmp-*")); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+	if rec, err := s.Record(); err != nil || len(rec.Evidence) != len(all) {
+		t.Errorf("the record after it: %v", err)
+	}
+}
+
 func TestStoreRefuses(t *testing.T) {
 	tests := []struct {
 		name   string

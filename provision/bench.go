@@ -91,7 +91,7 @@ func (b *Bench) Step(ctx context.Context, t Task, rec Recorder) (facts Facts, er
 }
 
 // doneDoDone asks, acts, and asks again.
-func doneDoDone(ctx context.Context, info StepInfo, timeout time.Duration, e *Env, brake *Brake) error {
+func doneDoDone(ctx context.Context, info StepInfo, timeout time.Duration, e *Env, brake *Brake) (err error) {
 	done, err := within(ctx, timeout, info.Step, e, askDone)
 	if err != nil || done {
 		return err
@@ -100,10 +100,10 @@ func doneDoDone(ctx context.Context, info StepInfo, timeout time.Duration, e *En
 		if err := e.Close(); err != nil { // no session is held while others go first
 			e.Log.Warn("session not closed", "err", err)
 		}
-		if err := brake.Enter(ctx, e.Machine.Profile); err != nil {
+		if err := brake.Enter(ctx, e.Machine.model()); err != nil {
 			return err
 		}
-		defer func() { brake.Leave(e.Machine.Profile, cause(err, e.Machine), ctx.Err() != nil) }()
+		defer func() { e.changed(ctx, brake, err) }()
 	}
 	done, err = within(ctx, timeout, info.Step, e, func(ctx context.Context, s Step, e *Env) (bool, error) {
 		facts, err := s.Do(ctx, e)
@@ -117,6 +117,18 @@ func doneDoDone(ctx context.Context, info StepInfo, timeout time.Duration, e *En
 		err = fmt.Errorf("%s was carried out, but the machine does not show it", info.Step.Name())
 	}
 	return err
+}
+
+// changed tells run and brake how a change went. It is durable before others
+// follow.
+func (e *Env) changed(ctx context.Context, brake *Brake, err error) {
+	model, why := e.Machine.model(), cause(e.secrets.clean(err), e.Machine)
+	if ctx.Err() == nil {
+		if rerr := e.rec.Record(ctx, ChangeEnded, ChangeResult{Model: model, Cause: why}); rerr != nil {
+			e.Log.Warn("result of a change not recorded", "err", rerr)
+		}
+	}
+	brake.Leave(model, why, ctx.Err() != nil)
 }
 
 func askDone(ctx context.Context, s Step, e *Env) (bool, error) { return s.Done(ctx, e) }
@@ -172,13 +184,16 @@ func (b *Bench) env(t Task, rec Recorder, s *site) (*Env, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := store.Sweep(); err != nil {
+		return nil, err
+	}
 	e := &Env{
 		Run: t.Run, Attempt: t.Attempt, Batch: t.Batch, Machine: t.Machine, Profile: profile, Spec: spec,
 		Log:   s.log.With("machine", t.Machine.Name, "attempt", t.Attempt, "step", t.Step.Name),
 		Store: store, Facts: t.Facts.Clone(), Boot: s.netboot, Burner: b.Burner,
 		Steps: t.Steps, Repairs: t.Repairs, Version: b.Version,
 		rec: rec, intents: map[string]Intent{}, startBoot: func(ctx context.Context) error { return s.startNetboot(ctx, t.Batch) },
-		open: b.openers(),
+		open: b.openers(), secrets: b.Secrets, known: OpenKnownBMCs(b.State),
 	}
 	maps.Copy(e.intents, t.Intents)
 	return e, nil

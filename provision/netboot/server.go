@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -49,7 +51,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if n, _ := strconv.Atoi(port); n == 0 {
 		port = strconv.Itoa(s.kept.Port)
 	}
-	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(host, port))
+	ln, err := listen(ctx, host, port)
 	if err != nil {
 		return fmt.Errorf("netboot cannot listen on %s: %w; end what holds the port, or name another with netboot.listen", net.JoinHostPort(host, port), err)
 	}
@@ -68,6 +70,30 @@ func (s *Server) Start(ctx context.Context) error {
 		}
 	}()
 	return nil
+}
+
+// Ports to choose from when nobody named one. They lie below those that systems
+// give to outgoing connections (from 32768 on Linux), so that the port is still
+// free when a run is picked up by another process: the machines know no other.
+const (
+	firstPort = 12000
+	portSpan  = 8000
+	portTries = 50
+)
+
+// listen takes the port, or chooses one where it is "0".
+func listen(ctx context.Context, host, port string) (net.Listener, error) {
+	var lc net.ListenConfig
+	if port != "0" {
+		return lc.Listen(ctx, "tcp", net.JoinHostPort(host, port))
+	}
+	for range portTries {
+		port := strconv.Itoa(firstPort + rand.IntN(portSpan)) //nolint:gosec // no secret
+		if ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, port)); err == nil {
+			return ln, nil
+		}
+	}
+	return lc.Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
 }
 
 // Close ends the server. The tickets stay.
@@ -144,6 +170,14 @@ func (s *Server) load() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kept = kept{Tickets: map[string]*Ticket{}}
+	// What a killed process was writing holds keys of hosts.
+	dir := filepath.Dir(s.State)
+	left, _ := fs.Glob(os.DirFS(dir), tmpPrefix+"*")
+	for _, f := range left {
+		if err := os.Remove(filepath.Join(dir, f)); err != nil {
+			return fmt.Errorf("netboot state: %w", err)
+		}
+	}
 	b, err := os.ReadFile(s.State)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -160,6 +194,9 @@ func (s *Server) load() error {
 	return nil
 }
 
+// tmpPrefix begins the name under which the state is written.
+const tmpPrefix = ".netboot-"
+
 // save writes the state whole or not at all. The caller holds the lock.
 func (s *Server) save() error {
 	b, err := json.Marshal(s.kept)
@@ -169,7 +206,7 @@ func (s *Server) save() error {
 	if err := os.MkdirAll(filepath.Dir(s.State), 0o700); err != nil {
 		return fmt.Errorf("netboot state: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(s.State), ".netboot-*") // mode 0600
+	f, err := os.CreateTemp(filepath.Dir(s.State), tmpPrefix+"*") // mode 0600
 	if err != nil {
 		return fmt.Errorf("netboot state: %w", err)
 	}
