@@ -117,6 +117,7 @@ func within(t *testing.T, d time.Duration) context.Context {
 type pins struct {
 	mu    sync.Mutex
 	byKey map[string]string
+	known string // certificate of a BMC that is known by its identity
 }
 
 func (p *pins) Pin(key string) (string, bool) {
@@ -124,6 +125,12 @@ func (p *pins) Pin(key string) (string, bool) {
 	defer p.mu.Unlock()
 	sum, ok := p.byKey[key]
 	return sum, ok
+}
+
+func (p *pins) Known(sum string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return sum != "" && p.known == sum
 }
 
 func (p *pins) SetPin(key, sum string) error {

@@ -111,7 +111,7 @@ func (c *Client) SetBoot(ctx context.Context, want Boot) error {
 
 // tryBoot sends one form after the other until the override reads as wanted.
 func (c *Client) tryBoot(ctx context.Context, place bootPlace, want Boot) error {
-	var tried []error
+	var last error
 	for _, body := range c.bootBodies(place.boot, want) {
 		a, sent := c.patchAnswer(ctx, place.uri, place.etag, map[string]any{"Boot": body})
 		if sent != nil && statusOf(sent) == 0 && !isLost(sent) {
@@ -127,12 +127,15 @@ func (c *Client) tryBoot(ctx context.Context, place bootPlace, want Boot) error 
 		if set {
 			return nil
 		}
-		tried = append(tried, cmpError(sent, fmt.Errorf("accepted, but it reads %s", place.boot)))
+		last = fmt.Errorf("accepted, but it reads %s", place.boot)
+		if sent != nil {
+			last = fmt.Errorf("%w, and it reads %s", sent, place.boot)
+		}
 		if errors.Is(sent, ErrAuth) {
 			break
 		}
 	}
-	return errors.Join(tried...)
+	return last
 }
 
 func (b Boot) String() string {

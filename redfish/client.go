@@ -43,7 +43,10 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		t: c.t, user: cfg.User, password: cfg.Password, refusals: cfg.Refusals, collection: defaultSessions, probe: defaultSessions,
 	}
 	if err := c.open(ctx); err != nil {
-		return nil, errors.Join(err, c.Close())
+		if closing := c.Close(); closing != nil {
+			cfg.Log.WarnContext(ctx, "log out", "bmc", cfg.Addr, "err", closing)
+		}
+		return nil, err
 	}
 	return c, nil
 }

@@ -54,10 +54,13 @@ type TLS struct {
 
 // PinStore keeps the SHA-256 of BMC certificates, in lower-case hex of the DER
 // bytes. The key is the address as Config gives it, with its port; the owner of
-// the store may bind it to a UUID once the identity is known.
+// the store binds a pin to the BMC itself once its identity is known.
 type PinStore interface {
 	Pin(key string) (sha256 string, ok bool)
 	SetPin(key, sha256 string) error
+	// Known reports whether sha256 is the certificate of a BMC whose identity is
+	// known: a BMC keeps its pin when its address changes.
+	Known(sha256 string) bool
 }
 
 // RefusalStore keeps refused logins for as long as a BMC may count them. addr is

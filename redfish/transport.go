@@ -157,11 +157,11 @@ func (t *transport) broken(ctx context.Context, c call, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("BMC %s: %s %s: %w", t.addr, c.method, c.uri, context.Cause(ctx))
 	}
-	if errors.Is(err, ErrPinMismatch) {
-		return err
-	}
 	if ue, ok := errors.AsType[*url.Error](err); ok {
 		err = ue.Err
+	}
+	if errors.Is(err, ErrPinMismatch) {
+		return err
 	}
 	return &lostError{fmt.Errorf("%w: %s", ErrUnreachable, t.explain(err))}
 }

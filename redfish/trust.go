@@ -72,13 +72,14 @@ func (t *trust) checkPin(got string) error {
 	if t.cfg.Pins != nil {
 		want, ok = t.cfg.Pins.Pin(t.addr)
 	}
+	moved := ok && want != got && t.cfg.Pins != nil && t.cfg.Pins.Known(got)
 	switch {
-	case !ok && t.cfg.Pins != nil:
+	case t.cfg.Pins != nil && (!ok || moved):
 		if err := t.cfg.Pins.SetPin(t.addr, got); err != nil {
 			return fmt.Errorf("keep the certificate pin of %s: %w", t.addr, err)
 		}
 	case ok && want != got:
-		return fmt.Errorf("%w: BMC %s shows %s…, pinned is %s…: either the board or its certificate was replaced, or this is another machine; nothing was sent. Check the sticker, then remove the pin",
+		return fmt.Errorf("%w: %s shows certificate %s…, pinned is %s…, and no BMC known here has this one: either the board or its certificate was replaced, or this is a foreign machine; no password was sent. Check the sticker and the cable; if it is right, delete the address's lines from known_bmcs in the state folder",
 			ErrPinMismatch, t.addr, short(got), short(want))
 	}
 	return nil
