@@ -18,7 +18,7 @@ const (
 
 // Act is one change that must not happen twice by accident. Its intent is
 // durable, with the mark, before Do is called; after a crash or a lost answer
-// Seen decides: Happened ends the act, Absent (seen twice, Settle apart) allows
+// Seen decides: Happened ends the act, Absent (at every look for Settle) allows
 // it, and CannotTell is asked again until Deadline, then the machine is STUCK.
 // Nothing is ever done on a guess.
 type Act struct {
@@ -31,7 +31,7 @@ type Act struct {
 	Do   func(context.Context) error
 
 	Poll     time.Duration // between two questions; 0 = 2 s
-	Settle   time.Duration // between the two sightings of Absent; 0 = Poll
+	Settle   time.Duration // for how long Absent must be seen; 0 = Poll
 	Deadline time.Duration // for an answer; 0 = 5 min
 }
 
@@ -105,25 +105,22 @@ func (e *Env) acted(ctx context.Context, in Intent) error {
 func (a Act) ask(ctx context.Context, mark string) (Sight, error) {
 	limit := time.NewTimer(a.Deadline)
 	defer limit.Stop()
-	absent := false
+	var absent time.Time // since when it has been seen
 	var last error
 	for {
 		seen, err := a.Seen(ctx, mark)
 		last = err
 		switch {
 		case err != nil, seen == CannotTell:
-			absent = false
+			absent = time.Time{}
 		case seen == Happened:
 			return Happened, nil
-		case absent:
+		case absent.IsZero():
+			absent = time.Now()
+		case time.Since(absent) >= a.Settle:
 			return Absent, nil
-		default:
-			absent = true
 		}
 		wait := time.NewTimer(a.Poll)
-		if absent {
-			wait.Reset(a.Settle)
-		}
 		select {
 		case <-wait.C:
 		case <-limit.C:
@@ -153,5 +150,6 @@ func (a Act) withDefaults() Act {
 	if a.Deadline <= 0 {
 		a.Deadline = actDeadline
 	}
+	a.Settle = min(a.Settle, a.Deadline/2) // a slow pace leaves time for an answer
 	return a
 }

@@ -188,6 +188,9 @@ func (m *MachineRun) wait(e Event) error {
 	err := decode(e, &s)
 	m.set(e, StateStuck, or(s.Owner, OwnerHands), s.Why, s.Next)
 	m.Until = s.Until
+	if s.Anew {
+		m.forgetActs()
+	}
 	return err
 }
 
@@ -238,11 +241,7 @@ func (m *MachineRun) failed(e Event, p Plan) error {
 	if err := decode(e, &f); err != nil {
 		return err
 	}
-	for act, in := range m.Intents {
-		if in.Acted {
-			delete(m.Intents, act)
-		}
-	}
+	m.forgetActs()
 	m.learn(f.Facts)
 	m.Why = f.Error
 	m.Failed++
@@ -257,6 +256,11 @@ func (m *MachineRun) failed(e Event, p Plan) error {
 		m.Step = m.nextStep(p)
 	}
 	return nil
+}
+
+// forgetActs forgets the acts that happened; those of which nobody knows are kept.
+func (m *MachineRun) forgetActs() {
+	maps.DeleteFunc(m.Intents, func(_ string, in Intent) bool { return in.Acted })
 }
 
 func (m *MachineRun) learn(f Facts) {

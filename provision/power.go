@@ -11,6 +11,11 @@ import (
 // defaultPoll is the time between two questions to a BMC or a host.
 const defaultPoll = 3 * time.Second
 
+// settlePolls is for how many polls a BMC must show that an interrupted power act
+// did not happen before it is done: some show the state of before until the next
+// is reached (FIELD-QUIRKS 68), and write the reset time late.
+const settlePolls = 10
+
 // poll is the batch's pace.
 func (e *Env) poll() time.Duration {
 	if p := e.Batch.Limits.Poll; p > 0 {
@@ -67,7 +72,7 @@ func (e *Env) switchOn(ctx context.Context, c BMC, name string, also func() bool
 
 func (e *Env) resetAct(c BMC, name string, also func() bool) Act {
 	return Act{
-		Name: name, Poll: e.poll(),
+		Name: name, Poll: e.poll(), Settle: settlePolls * e.poll(),
 		Mark: func(ctx context.Context) (string, error) { return c.LastResetTime(ctx) },
 		Seen: func(ctx context.Context, mark string) (Sight, error) {
 			if also != nil && also() {
@@ -98,7 +103,7 @@ func (e *Env) resetAct(c BMC, name string, also func() bool) Act {
 // switchAct brings the host to a state that can be read back.
 func (e *Env) switchAct(c BMC, name string, do redfish.PowerAction, want redfish.PowerState) Act {
 	return Act{
-		Name: name, Poll: e.poll(),
+		Name: name, Poll: e.poll(), Settle: settlePolls * e.poll(),
 		Mark: func(ctx context.Context) (string, error) {
 			s, err := c.Power(ctx)
 			return string(s), err

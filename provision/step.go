@@ -164,6 +164,9 @@ type Stuck struct {
 	Next  string    `json:"next"`
 	Owner string    `json:"owner,omitempty"` // who can help; "" means hands
 	Until time.Time `json:"until,omitzero"`
+	// Anew says that what the step did has been in vain, so that the step acts anew
+	// when a person resumes it. Otherwise it only asks whether it has worked since.
+	Anew bool `json:"anew,omitempty"`
 }
 
 func (s *Stuck) Error() string {

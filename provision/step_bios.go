@@ -183,7 +183,7 @@ func (e *Env) applyBIOS(ctx context.Context, c BMC, want map[string]any, name st
 // firmware takes minutes to tell its BMC.
 func (e *Env) waitBIOS(ctx context.Context, c BMC, want map[string]any) error {
 	var open []redfish.BIOSChange
-	stuck := Stuck{Next: "Look at the setup screen; the BMC took the values and the BIOS did not."}
+	stuck := Stuck{Next: "Look at the setup screen; the BMC took the values and the BIOS did not. Then resume: they are set again.", Anew: true}
 	err := e.WaitFor(ctx, e.poll(), stuck, func() (bool, error) {
 		var err error
 		open, err = c.VerifyBIOS(ctx, want)

@@ -159,7 +159,8 @@ func (boot) overHTTP(ctx context.Context, e *Env, c BMC) error {
 	}
 	stuck := Stuck{
 		Why:  fmt.Sprintf("the machine was reset and never fetched %s/b/…", strings.SplitN(url, "/b/", 2)[0]),
-		Next: "Check the link of its boot NIC, its VLAN, a firewall on this machine, and that HTTP boot is on in the BIOS.",
+		Next: "Check the link of its boot NIC, its VLAN, a firewall on this machine, and that HTTP boot is on in the BIOS. Then resume: it is booted again.",
+		Anew: true,
 	}
 	return e.WaitFor(ctx, e.poll()/4, stuck, func() (bool, error) { return fetched(), nil })
 }
