@@ -29,7 +29,7 @@ func (r *Rack) BatchYAML(name string) []byte {
 	var b bytes.Buffer
 	err := batchTemplate.Execute(&b, map[string]any{
 		"Name": name, "Profile": machines[0].Profile, "Machines": machines, "Racks": racks, "Image": Image,
-		"User": EnvUser, "Password": EnvPassword, "Key": EnvKey, "KW": 11 * perRack, "Load": r.load,
+		"User": EnvUser, "Password": EnvPassword, "Key": EnvKey, "KW": 11 * perRack, "Load": r.load, "Boots": r.boots.addr,
 	})
 	if err != nil { // the template is ours and has no other input
 		panic(err)

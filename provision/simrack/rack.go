@@ -60,6 +60,7 @@ type Rack struct {
 	login    Login
 	seed     uint64
 	load     time.Duration
+	boots    *reservation // where a rackproof serves their boots
 	order    []string
 	machines map[string]*machine
 }
@@ -87,6 +88,9 @@ func Start(ctx context.Context, opts Options) (*Rack, error) {
 	}
 	r := &Rack{login: login, seed: opts.Seed, load: opts.Load, machines: map[string]*machine{}}
 	var ports portFinder
+	if r.boots, err = ports.find(ctx); err != nil {
+		return nil, fmt.Errorf("simulated rack: %w", err)
+	}
 	for i, spec := range opts.Machines {
 		spec = spec.Placed(i)
 		if r.machines[spec.Name] != nil {
@@ -107,6 +111,7 @@ func Start(ctx context.Context, opts Options) (*Rack, error) {
 // Close takes every machine off the network.
 func (r *Rack) Close() error {
 	var errs *multierror.Error
+	errs = multierror.Append(errs, r.boots.hold.Close())
 	for _, name := range slices.Sorted(maps.Keys(r.machines)) {
 		errs = multierror.Append(errs, r.machines[name].close())
 	}
@@ -213,7 +218,8 @@ func newLogin() (Login, error) {
 	return Login{User: "admin", Password: "sim-" + hex.EncodeToString(secret), Key: string(key)}, nil
 }
 
-// A host keeps its address while it is off, and then nothing listens there. Ports
+// A host keeps its address while it is off, and then nothing listens there; the
+// boots of a rackproof that was killed keep theirs until it comes back. Ports
 // below those that systems give to outgoing connections (from 32768 on Linux) stay
 // free meanwhile, but for other racks on this machine: so a rack holds the same
 // port of UDP, where nobody else would be, for as long as it lives.
@@ -222,7 +228,7 @@ const (
 	portSpan  = 9000
 )
 
-// reservation is an address that is ours while no host listens there.
+// reservation is an address that is ours while nobody listens there.
 type reservation struct {
 	addr string
 	hold net.PacketConn
