@@ -59,6 +59,9 @@ func TestDefects(t *testing.T) {
 		{"a link has a decimal comma", burnin.Incomplete, []edit{{"after/nvlink", `Link 3: 26\.562 GB/s`, "Link 3: 26,562 GB/s"}}},
 		{"a link counted a replay", burnin.Failed, []edit{{"after/nvlink-errors", `(Link 4: Replay Errors: )0`, "${1}1"}}},
 		{"a link's counter was reset", burnin.Incomplete, []edit{{"before/nvlink-errors", `(Link 4: Replay Errors: )0`, "${1}5"}}},
+		{"a link's counter is full", burnin.Incomplete, []edit{
+			{"before/nvlink-errors", `(Link 4: CRC Errors: )0`, "${1}65535"}, {"after/nvlink-errors", `(Link 4: CRC Errors: )0`, "${1}65535"},
+		}},
 		{"a link has no counters any more", burnin.Incomplete, []edit{{"after/nvlink-errors", `(?m)^.*Link 4: .*\n.*Link 4: .*\n.*Link 4: .*\n`, ""}}},
 		{"a pair is joined by PCIe", burnin.Failed, []edit{{"after/gpu-topology", `NV18`, "SYS"}}},
 		{"a cell of the matrix is empty", burnin.Incomplete, []edit{{"after/gpu-topology", `NV18`, "N/A"}}},

@@ -70,6 +70,9 @@ func nvlinkChange(f Finding, readings []Reading[NVLinkCounters], part gpuPart, n
 	worst, at := f, -1
 	for link, now := range last {
 		one := f.change(first[link], now, len(series) > 1, l)
+		if now.V == nvlinkTop && first[link].V == nvlinkTop {
+			one = f.absent(fmt.Errorf("the counter of NVLink %d stands at %d, where it ends: it cannot grow any more", link, nvlinkTop), l)
+		}
 		if at < 0 || one.Verdict > worst.Verdict || one.Verdict == worst.Verdict && larger(one, worst) {
 			worst, at = one, link
 		}
@@ -79,6 +82,9 @@ func nvlinkChange(f Finding, readings []Reading[NVLinkCounters], part gpuPart, n
 	}
 	return worst
 }
+
+// nvlinkTop is where counters of older NVLinks end, which have 16 bits (seen on V100).
+const nvlinkTop = 1<<16 - 1
 
 // larger reports whether a measured more than b.
 func larger(a, b Finding) bool {

@@ -2,6 +2,7 @@ package burnin_test
 
 import (
 	"bytes"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -60,13 +61,20 @@ func TestSpoiledEvidence(t *testing.T) {
 	if j := to.of(base); j.Result != burnin.Passed {
 		t.Fatal(describe(j))
 	}
+	sampled := 4 // of this many combinations one is judged
+	if os.Getenv("RACKPROOF_PROVE") != "" {
+		sampled = 1
+	}
 	for i, e := range base.Evidence {
 		if e.Instance != "" && e.Instance != "nvme3" {
 			continue
 		}
 		t.Run(strings.ReplaceAll(e.Ref(), "/", "_"), func(t *testing.T) {
 			t.Parallel()
-			for _, spoil := range spoils {
+			for k, spoil := range spoils {
+				if (i+k)%sampled != 0 {
+					continue
+				}
 				rec := copyRecord(base)
 				spoil.do(rec.Evidence[i])
 				j := to.of(rec)

@@ -12,8 +12,9 @@ import (
 type Readings struct {
 	rec *Record
 
-	mu    sync.Mutex
-	cache map[*Evidence]parsed
+	mu      sync.Mutex
+	cache   map[*Evidence]parsed
+	samples map[*Evidence]any // slices of SampleReading
 
 	doubtful map[string]error // see doubts
 }
@@ -25,7 +26,7 @@ type parsed struct {
 
 // NewReadings reads from rec, which must not change any more.
 func NewReadings(rec *Record) *Readings {
-	return &Readings{rec: rec, cache: map[*Evidence]parsed{}}
+	return &Readings{rec: rec, cache: map[*Evidence]parsed{}, samples: map[*Evidence]any{}}
 }
 
 // Machine is what provision knows of the machine.
@@ -119,11 +120,17 @@ type SampleReading[T any] struct {
 
 // Samples returns the parsed samples of p under load, in time order, and the
 // reason when there are none. Where a load-phase capture exists but no samples
-// (a loose file), the capture itself is the only sample.
+// (a loose file), the capture itself is the only sample. The slice is shared: read
+// it, do not change it.
 func Samples[T any](r *Readings, p Probe[T]) ([]SampleReading[T], error) {
 	e := r.rec.find(PhaseLoad, p.Spec.Name, "")
 	if e == nil {
 		return nil, fmt.Errorf("%s: %w in phase %s", p.Spec.Name, ErrNotRun, PhaseLoad)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known, ok := r.samples[e].([]SampleReading[T]); ok {
+		return known, nil
 	}
 	raw := e.Samples
 	if len(raw) == 0 {
@@ -140,5 +147,6 @@ func Samples[T any](r *Readings, p Probe[T]) ([]SampleReading[T], error) {
 		out = append(out, SampleReading[T]{Sample: s, Value: v, Err: err})
 	}
 	slices.SortStableFunc(out, func(a, b SampleReading[T]) int { return a.At.Compare(b.At) })
+	r.samples[e] = out
 	return out, nil
 }
