@@ -1,6 +1,7 @@
 package burnin
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rackproof/rackproof/profiles"
@@ -25,6 +26,8 @@ const (
 	ClassDriver  Class = "driver"
 	ClassImage   Class = "image"
 	ClassCable   Class = "cable"
+	ClassSetting Class = "gpu-setting" // a mode that somebody set, no defect of the part
+	ClassOrder   Class = "order"       // a good part that is not the one ordered
 )
 
 // Part is one part of the machine, named the way a technician finds it: by the
@@ -105,6 +108,17 @@ func About(check, quantity string, p Part, evidence ...string) Finding {
 		Part: p.Name, Class: p.Class, Address: p.Address, Index: p.Index, Serial: p.Serial,
 		Evidence: withoutBlanks(evidence),
 	}
+}
+
+// withClass gives what was found bad about quantities (all, when none is named)
+// another ladder of advice than the part has.
+func withClass(fs []Finding, class Class, quantities ...string) []Finding {
+	for i := range fs {
+		if fs[i].Verdict >= Warn && (len(quantities) == 0 || slices.Contains(quantities, fs[i].Quantity)) {
+			fs[i].Class = class
+		}
+	}
+	return fs
 }
 
 // Missing turns f into a quantity that was not measured because of why.

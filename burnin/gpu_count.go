@@ -33,11 +33,12 @@ func judgeGPUCount(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding
 		}
 	}
 	if !usable {
-		return out // count says why
+		return withClass(out, ClassOrder, "pci_id") // count says why
 	}
 	products := askGPUs(r, p, "gpu.count", askWord("product", "it is a %v",
 		func(g *NvidiaGPU) Opt[string] { return g.Product }, p.GPU.Product))
-	return append(out, slices.DeleteFunc(products, func(f Finding) bool { return f.Quantity == "all" })...)
+	out = append(out, slices.DeleteFunc(products, func(f Finding) bool { return f.Quantity == "all" })...)
+	return withClass(out, ClassOrder, "pci_id", "product")
 }
 
 // seen is how many GPUs one reading shows.

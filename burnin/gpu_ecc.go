@@ -38,7 +38,7 @@ func judgeGPUECC(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding {
 			return optSum(g.Volatile.SRAMCorrected, g.Volatile.DRAMCorrected)
 		}},
 	)
-	return append(out, sampledECC(r, p)...)
+	return withClass(append(out, sampledECC(r, p)...), ClassSetting, "mode", "mode_pending")
 }
 
 // sramThreshold judges the flag that the driver sets when uncorrected SRAM errors of

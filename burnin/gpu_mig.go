@@ -18,10 +18,10 @@ func judgeGPUMIG(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding {
 	if !p.GPU.MIG.Set() {
 		return []Finding{About("gpu.mig", "all", fleetPart(p)).NotHere("these GPUs have no multi-instance mode")}
 	}
-	return askGPUs(r, p, "gpu.mig",
+	return withClass(askGPUs(r, p, "gpu.mig",
 		askWord("mode", "multi-instance mode is %v",
 			func(g *NvidiaGPU) Opt[string] { return g.MIG.Current }, p.GPU.MIG),
 		askWord("mode_pending", "multi-instance mode will be %v after the next reset",
 			func(g *NvidiaGPU) Opt[string] { return g.MIG.Pending }, p.GPU.MIG),
-	)
+	), ClassSetting)
 }

@@ -173,7 +173,10 @@ func (a healthAsk) judge(f Finding, d nvmePart, logs []Reading[SMARTLog], limit 
 		return f.number(a.of(&l), a.unit, limit)
 	})
 	if f.Verdict == Fail {
-		return f.Because(a.why, f.Measured)
+		f = f.Because(a.why, f.Measured)
+		if a.onlyNew {
+			f.Class = ClassOrder
+		}
 	}
 	return f
 }
