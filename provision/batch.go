@@ -1,10 +1,6 @@
 package provision
 
-import (
-	"time"
-
-	"github.com/rackproof/rackproof/profiles"
-)
+import "github.com/rackproof/rackproof/profiles"
 
 // Batch is the machines of one job. Its name is its identity: a file with the
 // name of an open run resumes that run.
@@ -50,9 +46,6 @@ type Netboot struct {
 	Listen string `json:"listen,omitempty"` // host:port; port 0 or none = chosen once per run; host "" = the address facing each BMC
 	Images string `json:"images,omitempty"` // folder of images; "" = <state>/images
 }
-
-// Duration is a time.Duration that batch files state as a quantity ("10 min").
-type Duration time.Duration
 
 // Machine is one server as the batch names it, with the defaults laid under.
 type Machine struct {
@@ -130,6 +123,12 @@ func (b *Batch) Find(name string) (Machine, bool) {
 		}
 	}
 	return Machine{}, false
+}
+
+// judgeBy takes over what m is judged by, and nothing else.
+func (m *Machine) judgeBy(o Machine) {
+	m.Profile, m.ProfileSHA256, m.Spec, m.SpecSHA256 = o.Profile, o.ProfileSHA256, o.Spec, o.SpecSHA256
+	m.Expect, m.LoadedWatts, m.Minutes = o.Expect, o.LoadedWatts, o.Minutes
 }
 
 // Where is the place as people say it: "R12 U07", or "".

@@ -2,7 +2,6 @@ package provision
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"sync"
 )
@@ -11,16 +10,17 @@ import (
 // of a model, then to three, then to the rest; after two failures of the same
 // cause, or of a tenth of the machines, no further machine starts.
 type Brake struct {
-	mu     sync.Mutex
-	models map[string]*wave
+	mu       sync.Mutex
+	models   map[string]*wave
+	released int
 }
 
 // wave is one model.
 type wave struct {
-	total, active, passed, failed int
-	causes                        map[string]int
-	stopped                       string // why no further machine starts
-	moved                         chan struct{}
+	Rollout
+	total, active int
+	stopped       string // why no further machine starts
+	moved         chan struct{}
 }
 
 // NewBrake makes a brake for the number of machines of each model.
@@ -39,10 +39,29 @@ func (b *Brake) Expect(models map[string]int) {
 	}
 }
 
+// Follow takes up what the run's events tell: at the start of a process, and when
+// a person has let the brake go since. released counts how often that was.
+func (b *Brake) Follow(rollouts map[string]Rollout, released int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if released <= b.released {
+		return
+	}
+	b.released = released
+	for name := range rollouts {
+		b.wave(name)
+	}
+	for name, w := range b.models {
+		w.Rollout = rollouts[name]
+		w.stopped = w.Rollout.stopped(w.total, w.active)
+		w.move()
+	}
+}
+
 func (b *Brake) wave(model string) *wave {
 	w := b.models[model]
 	if w == nil {
-		w = &wave{causes: map[string]int{}, moved: make(chan struct{})}
+		w = &wave{moved: make(chan struct{})}
 		b.models[model] = w
 	}
 	return w
@@ -56,7 +75,7 @@ func (b *Brake) Enter(ctx context.Context, model string) error {
 		w := b.wave(model)
 		if w.stopped != "" {
 			b.mu.Unlock()
-			return &Stuck{Why: w.stopped, Next: "Correct the profile or the machines that failed, then run the batch again."}
+			return &Stuck{Why: w.stopped, Next: "Correct the profile and run the batch again; or correct the machines that failed, then: rackproof resume."}
 		}
 		if w.active < w.width() {
 			w.active++
@@ -77,10 +96,10 @@ func (b *Brake) Enter(ctx context.Context, model string) error {
 // these four went well.
 func (w *wave) width() int {
 	switch {
-	case w.passed == 0:
+	case w.Passed == 0:
 		return 1
-	case w.passed < 4:
-		return 4 - w.passed
+	case w.Passed < 4:
+		return 4 - w.Passed
 	default:
 		return max(w.total, 1)
 	}
@@ -93,31 +112,18 @@ func (b *Brake) Leave(model, cause string, interrupted bool) {
 	defer b.mu.Unlock()
 	w := b.wave(model)
 	w.active--
-	switch {
-	case interrupted:
-	case cause == "":
-		w.passed++
-	default:
-		w.failed++
-		w.causes[cause]++
-		w.brake(cause)
+	if !interrupted {
+		w.Rollout = w.with(cause)
+		if w.stopped == "" {
+			w.stopped = w.Rollout.stopped(w.total, w.active)
+		}
 	}
-	close(w.moved)
-	w.moved = make(chan struct{})
+	w.move()
 }
 
-func (w *wave) brake(cause string) {
-	tenth := w.failed >= 2 && w.failed*10 >= w.total
-	if w.stopped != "" || (w.causes[cause] < 2 && !tenth) {
-		return
-	}
-	word := "same cause"
-	if w.causes[cause] < 2 {
-		word = "a tenth of the machines, last"
-	}
-	touched := w.passed + w.failed + w.active
-	w.stopped = fmt.Sprintf("Stopped after %d of %d: %s (%s). Nothing changed on the other %d.",
-		touched, w.total, word, cause, max(w.total-touched, 0))
+func (w *wave) move() {
+	close(w.moved)
+	w.moved = make(chan struct{})
 }
 
 // cause is err without what differs between machines alike: name and addresses.

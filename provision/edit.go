@@ -14,7 +14,9 @@ type Edit struct {
 	Added, Removed []string
 	Changed        []string // not finished: they take the new values
 	Identity       []string // of Changed: another serial, UUID or BMC: a person must agree
-	Kept           []string // finished: they keep what they were tested as
+	What           []string // beside Identity: "serial", "UUID" or "BMC"
+	Judged         []string // finished, another profile or spec: judged again, nothing is burned in
+	Kept           []string // finished, changed otherwise: they keep what they were tested as
 	Untouched      int
 	Settings       bool // something of the batch as a whole changed
 }
@@ -30,13 +32,14 @@ func Compare(r *Run, b *Batch) Edit {
 			e.Added = append(e.Added, m.Name)
 		case same(old.Machine, m):
 			e.Untouched++
+		case old.Over() && judgedOtherwise(old.Machine, m):
+			e.Judged = append(e.Judged, m.Name)
 		case old.Over():
 			e.Kept = append(e.Kept, m.Name)
 		default:
 			e.Changed = append(e.Changed, m.Name)
-			o := old.Machine
-			if o.Serial != m.Serial || o.UUID != m.UUID || o.BMC != m.BMC {
-				e.Identity = append(e.Identity, m.Name)
+			if what := otherMachine(old.Machine, m); what != "" {
+				e.Identity, e.What = append(e.Identity, m.Name), append(e.What, what)
 			}
 		}
 	}
@@ -47,6 +50,28 @@ func Compare(r *Run, b *Batch) Edit {
 	}
 	e.Settings = !same(settings(r.Batch), settings(b))
 	return e
+}
+
+// judgedOtherwise reports whether o and m differ only in what they are judged by.
+func judgedOtherwise(o, m Machine) bool {
+	if o.ProfileSHA256 == m.ProfileSHA256 && o.SpecSHA256 == m.SpecSHA256 {
+		return false
+	}
+	o.judgeBy(m)
+	return same(o, m)
+}
+
+// otherMachine names what makes m another machine than o, "" when nothing does.
+func otherMachine(o, m Machine) string {
+	switch {
+	case o.Serial != m.Serial:
+		return "serial"
+	case o.UUID != m.UUID:
+		return "UUID"
+	case o.BMC != m.BMC:
+		return "BMC"
+	}
+	return ""
 }
 
 // settings is a batch without its machines and what hangs on them.
@@ -65,34 +90,48 @@ func same(a, b any) bool {
 
 // Empty reports whether there is nothing that a run must take over.
 func (e Edit) Empty() bool {
-	return len(e.Added)+len(e.Removed)+len(e.Changed) == 0 && !e.Settings
+	return len(e.Added)+len(e.Removed)+len(e.Changed)+len(e.Judged) == 0 && !e.Settings
 }
 
-// String says it in one line: "2 added, 1 serial or BMC changed, 377 untouched".
+// String says it in one line: "2 added (a, b), 1 serial changed (c): asks, 377 untouched".
 func (e Edit) String() string {
 	var parts []string
 	for _, p := range []struct {
-		names []string
-		word  string
+		names         []string
+		word, outcome string
 	}{
-		{e.Added, "added"},
-		{e.Removed, "removed"},
-		{e.Identity, "serial, UUID or BMC changed"},
-		{without(e.Changed, e.Identity), "changed"},
-		{e.Kept, "changed but finished: kept as tested, `rackproof retest` tests anew"},
+		{e.Added, "added", ""},
+		{e.Removed, "removed", ""},
+		{e.other("serial"), "serial changed", ": asks"},
+		{e.other("UUID"), "UUID changed", ": asks"},
+		{e.other("BMC"), "BMC changed", ": asks"},
+		{without(e.Changed, e.Identity), "changed", ""},
+		{e.Judged, "finished, other profile or spec", ": judged again, nothing burned in"},
+		{e.Kept, "changed but finished", ": kept as tested, `rackproof retest` tests anew"},
 	} {
 		if n := len(p.names); n > 0 {
 			shown := strings.Join(p.names[:min(n, 3)], ", ")
 			if n > 3 {
 				shown += ", …"
 			}
-			parts = append(parts, fmt.Sprintf("%d %s (%s)", n, p.word, shown))
+			parts = append(parts, fmt.Sprintf("%d %s (%s)%s", n, p.word, shown, p.outcome))
 		}
 	}
 	if e.Settings {
 		parts = append(parts, "settings changed")
 	}
 	return strings.Join(append(parts, fmt.Sprintf("%d untouched", e.Untouched)), ", ")
+}
+
+// other are the machines whose identity changed in what.
+func (e Edit) other(what string) []string {
+	var names []string
+	for i, name := range e.Identity {
+		if e.What[i] == what {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func without(all, some []string) []string {
@@ -106,5 +145,5 @@ type EditError struct {
 }
 
 func (e *EditError) Error() string {
-	return fmt.Sprintf("run %s is open, and the batch file now says: %s; nothing was taken over. If that is meant, add --yes", e.Run, e.Edit)
+	return fmt.Sprintf("run %s is open, and the batch file now says: %s; nothing was taken over, and no machine was contacted. If that is meant, add --yes", e.Run, e.Edit)
 }

@@ -58,4 +58,7 @@ type Task struct {
 	Intents map[string]Intent // of this step, by act
 	Steps   []StepDone        // earlier steps of this attempt
 	Repairs []Repaired        // before this attempt
+
+	Rollouts map[string]Rollout // of the run
+	Released int
 }

@@ -36,6 +36,8 @@ type Env struct {
 	rec       Recorder
 	intents   map[string]Intent
 	open      openers
+	secrets   *Secrets
+	known     *KnownBMCs // nil: nothing is known, and nothing is kept
 	startBoot func(context.Context) error
 	bmc       BMC
 	node      burnin.Shell
@@ -59,6 +61,10 @@ func (e *Env) Client(ctx context.Context) (BMC, error) {
 	c, err := e.open.bmc(ctx, e.Machine)
 	if err != nil {
 		return nil, err
+	}
+	if was, is := e.Facts[FactPrint], c.Fingerprint(); was != "" && is != was {
+		why := fmt.Sprintf("another BMC answers at %s than at the beginning of this attempt (certificate %.16s…, was %.16s…)", e.Machine.BMC, is, was)
+		return nil, errors.Join(&Stuck{Why: why, Next: "Nothing was changed through it. Look which machine has this address now; then: rackproof retest " + e.Machine.Name}, c.Close())
 	}
 	e.bmc = c
 	return c, nil

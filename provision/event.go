@@ -28,7 +28,7 @@ const (
 	Submitted   Kind = "submitted"    // Submission
 	Edited      Kind = "edited"       // Submission: the batch file changed
 	Served      Kind = "served"       // Owner: a process took the run
-	Resumed     Kind = "resumed"      // what was stuck, cancelled or stopped goes on
+	Resumed     Kind = "resumed"      // Resume: what was stuck, cancelled or stopped goes on
 	Cancelled   Kind = "cancelled"    // ask: the owner stops
 	Stopped     Kind = "stopped"      // Selector: ask: loads down at once
 	StepStarted Kind = "step_started" // Try
@@ -44,6 +44,8 @@ const (
 	MachineOver Kind = "machine_done" // the last step ended; the result is in the facts
 	HandsDone   Kind = "done"         // Repaired: a person says it is done
 	Retested    Kind = "retest"       // Repaired: a new attempt
+	JudgedAgain Kind = "judge_again"  // Rejudgement: a finished machine, the same evidence
+	ChangeEnded Kind = "change"       // ChangeResult: of a step that goes canary first
 )
 
 // NewEvent makes an event of run; data must encode to JSON.
@@ -64,6 +66,21 @@ func NewEvent(run RunID, machine string, kind Kind, data any) (Event, error) {
 type Submission struct {
 	Batch *Batch `json:"batch"`
 	Plan  Plan   `json:"plan"`
+}
+
+// Resume says what goes on. The zero Resume is everything that waits.
+type Resume struct {
+	Selector
+	// Release lets the brake go: a person saw why it stopped, and goes on.
+	Release bool `json:"release,omitempty"`
+}
+
+// Rejudgement is by what a finished machine is judged now.
+type Rejudgement struct {
+	Profile       string `json:"profile"`
+	ProfileSHA256 string `json:"profile_sha256"`
+	Spec          string `json:"spec"`
+	SpecSHA256    string `json:"spec_sha256"`
 }
 
 // Owner is the process that carries a run.
@@ -116,6 +133,8 @@ type Repaired struct {
 	By   string    `json:"by,omitempty"`
 	Part string    `json:"part,omitempty"`
 	Note string    `json:"note,omitempty"`
+	// Swapped are the labels of two places whose parts were exchanged.
+	Swapped []string `json:"swapped,omitempty"`
 }
 
 // Repair is r as the record of a machine keeps it.

@@ -30,9 +30,15 @@ func (r *Run) Apply(e Event) error {
 	}
 	r.Seq, r.Last = e.Seq, e.At
 	var err error
-	if e.Machine == "" {
+	switch m := r.Find(e.Machine); {
+	case e.Machine == "":
 		err = r.applyRun(e)
-	} else if m := r.Find(e.Machine); m != nil {
+	case m == nil: // taken out of the batch since
+	case e.Kind == ChangeEnded:
+		err = r.changed(e)
+	case e.Kind == JudgedAgain:
+		r.judgeAgain(e, m)
+	default:
 		err = m.apply(e, r.Plan)
 	}
 	if err != nil {
@@ -48,10 +54,7 @@ func (r *Run) applyRun(e Event) error {
 	case Served:
 		return decode(e, &r.Owner)
 	case Resumed:
-		r.Cancelled = false
-		for i := range r.Machines {
-			r.Machines[i].resume(e)
-		}
+		return r.resume(e)
 	case Cancelled:
 		r.Cancelled = true
 	case Stopped:
@@ -65,6 +68,23 @@ func (r *Run) applyRun(e Event) error {
 			}
 		}
 	default: // of a later version
+	}
+	return nil
+}
+
+func (r *Run) resume(e Event) error {
+	var what Resume
+	if err := decode(e, &what); err != nil {
+		return err
+	}
+	r.Cancelled = false
+	if what.Release {
+		r.Rollouts, r.Released = nil, r.Released+1
+	}
+	for i := range r.Machines {
+		if m := &r.Machines[i]; what.Match(m) {
+			m.resume(e)
+		}
 	}
 	return nil
 }
@@ -293,7 +313,7 @@ func (m *MachineRun) over(e Event) error {
 		m.Result = burnin.Failed
 	}
 	why := m.Facts[FactLine]
-	m.set(e, stateOf(m.Result), OwnerCustomer, why, "")
+	m.set(e, StateOf(m.Result), OwnerCustomer, why, "")
 	m.Step = ""
 	if m.Result == burnin.Failed || m.Result == burnin.Incomplete {
 		m.Owner = OwnerHands
@@ -332,6 +352,7 @@ func (m *MachineRun) again(e Event, p Plan) error {
 		m.resume(e)
 		return nil
 	}
+	past := PastAttempt{Attempt: m.Attempt, State: m.State, Result: m.Result, Line: or(m.Facts[FactLine], m.Why)}
 	facts := Facts{}
 	for _, k := range carried {
 		if v, ok := m.Facts[k]; ok {
@@ -341,8 +362,31 @@ func (m *MachineRun) again(e Event, p Plan) error {
 	*m = MachineRun{
 		Machine: m.Machine, Attempt: m.Attempt + 1, State: StateRun, Owner: OwnerTool, Since: e.At,
 		Step: firstStep(p), Facts: facts, Repairs: m.Repairs,
+		Earlier: append(slices.Clip(m.Earlier), past),
 	}
 	return nil
+}
+
+// judgeAgain makes a finished machine go once more through the steps that always
+// run, with the profile and spec that the batch names now. Nothing before them is
+// done again: the evidence of the attempt stays.
+func (r *Run) judgeAgain(e Event, m *MachineRun) {
+	now, ok := r.Batch.Find(m.Machine.Name)
+	if !ok || !m.Over() {
+		return
+	}
+	was := fmt.Sprintf("was %s by profile %s (%.12s) and spec %s (%.12s)", m.State, m.Machine.Profile, m.Machine.ProfileSHA256, m.Machine.Spec, m.Machine.SpecSHA256)
+	m.Machine.judgeBy(now)
+	for _, fact := range []string{FactResult, FactLine, FactLadder, FactSwap} {
+		delete(m.Facts, fact)
+	}
+	m.learn(Facts{FactJudged: was})
+	m.Steps = slices.DeleteFunc(m.Steps, func(d StepDone) bool {
+		return slices.ContainsFunc(r.Plan.Steps, func(s PlanStep) bool { return s.Always && s.Name == d.Step })
+	})
+	m.Result, m.Try, m.Failed = "", 0, 0
+	m.set(e, StateRun, OwnerTool, "judged again", "")
+	m.Step = m.nextStep(r.Plan)
 }
 
 func (m *MachineRun) resume(e Event) {

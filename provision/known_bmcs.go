@@ -10,11 +10,20 @@ import (
 	"sync"
 )
 
-// KnownBMCs keeps the certificates of BMCs in a file, one "address sha256 [uuid]"
-// a line; the last line of an address counts. It is a redfish.PinStore.
+// KnownBMCs keeps the certificates of BMCs in a file, one "address sha256 [who]" a
+// line, where who is the machine's UUID, else its BMC's MAC, once that is known.
+// The last line counts. A pin belongs to the BMC and not to its address, so a BMC
+// that moved is still known. It is a redfish.PinStore.
 type KnownBMCs struct {
 	path string
 	mu   sync.Mutex
+}
+
+// KnownBMC is one line.
+type KnownBMC struct {
+	Addr   string // with its port
+	SHA256 string // of the certificate, lower-case hex
+	Who    string // UUID or MAC; "" = not known yet
 }
 
 // OpenKnownBMCs opens known_bmcs in the state folder.
@@ -22,36 +31,78 @@ func OpenKnownBMCs(state string) *KnownBMCs {
 	return &KnownBMCs{path: filepath.Join(state, "known_bmcs")}
 }
 
-// Pin implements redfish.PinStore.
-func (k *KnownBMCs) Pin(key string) (sha256 string, ok bool) {
+// last returns the last line that is as wanted.
+func (k *KnownBMCs) last(wanted func(KnownBMC) bool) (found KnownBMC) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	f, err := os.Open(k.path)
 	if err != nil {
-		return "", false
+		return found
 	}
 	defer func() { _ = f.Close() }()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		fields := strings.Fields(lines.Text())
-		if len(fields) >= 2 && fields[0] == key {
-			sha256, ok = fields[1], true
+		if len(fields) < 2 {
+			continue
+		}
+		b := KnownBMC{Addr: fields[0], SHA256: fields[1]}
+		if len(fields) > 2 {
+			b.Who = fields[2]
+		}
+		if wanted(b) {
+			found = b
 		}
 	}
-	return sha256, ok
+	return found
 }
 
-// SetPin implements redfish.PinStore. A line is appended whole, so that other
-// processes may do the same.
-func (k *KnownBMCs) SetPin(key, sha256 string) error {
+// Pin implements redfish.PinStore.
+func (k *KnownBMCs) Pin(key string) (sha256 string, ok bool) {
+	b := k.last(func(b KnownBMC) bool { return b.Addr == key })
+	return b.SHA256, b.SHA256 != ""
+}
+
+// Known implements redfish.PinStore: a certificate that a BMC had once, and has
+// no more, is not known.
+func (k *KnownBMCs) Known(sha256 string) bool {
+	b := k.last(func(b KnownBMC) bool { return b.Who != "" && b.SHA256 == sha256 })
+	return b.Who != "" && k.Of(b.Who).SHA256 == sha256
+}
+
+// Of returns where the BMC of a machine was seen last, and its certificate.
+func (k *KnownBMCs) Of(who string) KnownBMC {
+	return k.last(func(b KnownBMC) bool { return b.Who != "" && (b.Who == who || sameUUID(b.Who, who)) })
+}
+
+// At returns who was known last at an address, "" when nobody was.
+func (k *KnownBMCs) At(addr string) string {
+	return k.last(func(b KnownBMC) bool { return b.Addr == addr && b.Who != "" }).Who
+}
+
+// SetPin implements redfish.PinStore.
+func (k *KnownBMCs) SetPin(key, sha256 string) error { return k.add(key, sha256) }
+
+// Bind says whose BMC showed a certificate at an address.
+func (k *KnownBMCs) Bind(addr, sha256, who string) error {
+	if k.last(func(b KnownBMC) bool { return b.Addr == addr }) == (KnownBMC{addr, sha256, who}) {
+		return nil
+	}
+	return k.add(addr, sha256, who)
+}
+
+// add appends a line whole, so that other processes may do the same.
+func (k *KnownBMCs) add(words ...string) error {
+	for _, w := range words {
+		if w == "" || strings.ContainsAny(w, " \t\r\n") {
+			return fmt.Errorf("pin of %q: not one word", w)
+		}
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if strings.ContainsAny(key+sha256, " \t\r\n") {
-		return fmt.Errorf("pin of %q: not one word", key)
-	}
 	f, err := os.OpenFile(k.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("keep certificate pin: %w", err)
 	}
-	_, err = fmt.Fprintf(f, "%s %s\n", key, sha256)
+	_, err = f.WriteString(strings.Join(words, " ") + "\n")
 	return errors.Join(err, f.Sync(), f.Close())
 }

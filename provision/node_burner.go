@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/user"
+	"strings"
 	"time"
 
 	"github.com/rackproof/rackproof/burnin"
@@ -33,7 +34,10 @@ func (n NodeBurner) Burn(ctx context.Context, b BurnIn) error {
 	})()
 	node := &burnin.Node{Shell: b.Node, Origin: burnin.FromSSH, Probes: burnin.Probes(), Profile: b.Profile, Log: n.Log}
 	node.Progress = func(p burnin.Progress) {
-		text, until := string(p.Phase)+": "+p.Doing, time.Time{}
+		text, until := p.Doing, time.Time{}
+		if phase := string(p.Phase) + ": "; !strings.HasPrefix(text, phase) {
+			text = phase + text
+		}
 		if p.Left > 0 {
 			until = time.Now().Add(p.Left)
 		}

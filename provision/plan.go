@@ -15,6 +15,7 @@ type MachinePlan struct {
 	Rack    string   `json:"rack,omitempty"`
 	U       int      `json:"u,omitempty"`
 	Is      string   `json:"is,omitempty"` // manufacturer and model by the BMC
+	UUID    string   `json:"uuid,omitempty"`
 	Serial  string   `json:"serial_is,omitempty"`
 	Changes []Change `json:"changes"`
 	Minutes int      `json:"minutes,omitempty"` // expected, 0 = not known
@@ -71,6 +72,7 @@ func (p *MachinePlan) fill(ctx context.Context, e *Env, w Workflow) error {
 	if err != nil {
 		return err
 	}
+	p.UUID = id.UUID
 	p.Is = strings.TrimSpace(id.Manufacturer + " " + id.Model)
 	if p.Serial, err = match(e.Machine, id); err != nil {
 		return err

@@ -41,6 +41,9 @@ type Run struct {
 	Owner     Owner        `json:"owner,omitzero"`
 	Cancelled bool         `json:"cancelled,omitempty"`
 	Machines  []MachineRun `json:"machines"` // in the order of the batch
+
+	Rollouts map[string]Rollout `json:"rollouts,omitempty"` // of changes that go canary first, by model
+	Released int                `json:"released,omitempty"` // how often a person let the brake go
 }
 
 // MachineRun is one machine in a run, in its latest attempt.
@@ -65,6 +68,15 @@ type MachineRun struct {
 	Stopped bool              `json:"stopped,omitempty"` // a person took its load down
 	Broken  bool              `json:"broken,omitempty"`  // rackproof itself failed on it
 	Repairs []Repaired        `json:"repairs,omitempty"` // before this attempt, all of them
+	Earlier []PastAttempt     `json:"earlier,omitempty"` // attempts before this one
+}
+
+// PastAttempt is how an attempt stood when a person asked for the next.
+type PastAttempt struct {
+	Attempt int           `json:"attempt"`
+	State   State         `json:"state"`
+	Result  burnin.Result `json:"result,omitempty"`
+	Line    string        `json:"line,omitempty"`
 }
 
 // Find returns the machine called name, or nil.
@@ -126,22 +138,26 @@ func (m *MachineRun) ExitCode() int {
 // ExitCode is the exit status by the machines that sel chooses: rackproof failed
 // (1) before not finished (5), failed (3), incomplete (4) and passed (0).
 func (r *Run) ExitCode(sel Selector) int {
-	seen := map[int]bool{}
-	for i := range r.Machines {
-		if sel.Match(&r.Machines[i]) {
-			seen[r.Machines[i].ExitCode()] = true
-		}
-	}
-	for _, code := range exitPrecedence {
-		if seen[code] {
-			return code
-		}
+	if codes := r.ExitCodes(sel); len(codes) > 0 {
+		return codes[0]
 	}
 	return exitPassed
 }
 
-// stateOf is the state that a result makes.
-func stateOf(r burnin.Result) State {
+// ExitCodes are the exit statuses other than 0 of the machines that sel chooses,
+// each once and the worst first.
+func (r *Run) ExitCodes(sel Selector) []int {
+	var codes []int
+	for _, code := range exitPrecedence {
+		if slices.ContainsFunc(r.Machines, func(m MachineRun) bool { return sel.Match(&m) && m.ExitCode() == code }) {
+			codes = append(codes, code)
+		}
+	}
+	return codes
+}
+
+// StateOf is the state that a result makes.
+func StateOf(r burnin.Result) State {
 	switch r {
 	case burnin.Passed:
 		return StatePassed

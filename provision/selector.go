@@ -64,6 +64,31 @@ func (s Selector) Match(m *MachineRun) bool {
 	return true
 }
 
+// Named is s as the names of the machines of r that it chooses now, so that the
+// choice stays when their states change. No machine chosen is an error.
+func (s Selector) Named(r *Run) (Selector, error) {
+	if s.All() {
+		return s, nil
+	}
+	var names []string
+	for i := range r.Machines {
+		if s.Match(&r.Machines[i]) {
+			names = append(names, r.Machines[i].Machine.Name)
+		}
+	}
+	if len(names) == 0 {
+		return s, fmt.Errorf("no machine of %s is chosen%s", r.ID, onlyText(s.Only))
+	}
+	return Selector{Machines: names}, nil
+}
+
+func onlyText(only string) string {
+	if only == "" {
+		return ""
+	}
+	return ": none is " + only
+}
+
 // All reports whether s chooses everything.
 func (s Selector) All() bool {
 	return len(s.Machines)+len(s.Racks)+len(s.Exclude) == 0 && s.Only == ""

@@ -32,6 +32,7 @@ func (b *Bench) site(t Task) (*site, error) {
 	defer b.mu.Unlock()
 	if s := b.runs[t.Run]; s != nil {
 		s.brake.Expect(models(t.Batch))
+		s.brake.Follow(t.Rollouts, t.Released+1)
 		return s, nil
 	}
 	dir := RunDir(b.State, t.Run)
@@ -46,6 +47,7 @@ func (b *Bench) site(t Task) (*site, error) {
 		brake: NewBrake(models(t.Batch)),
 		known: map[string]resolved{},
 	}
+	s.brake.Follow(t.Rollouts, t.Released+1)
 	s.netboot = b.newNetboot(t, filepath.Join(dir, "netboot.json"), s.log)
 	if b.runs == nil {
 		b.runs = map[RunID]*site{}
@@ -62,11 +64,11 @@ func (b *Bench) newNetboot(t Task, state string, log *slog.Logger) *netboot.Serv
 	return &netboot.Server{Addr: listenAddr(t.Batch), Images: images, State: state, Log: log}
 }
 
-// models counts the machines of each profile.
+// models counts the machines of each model.
 func models(b *Batch) map[string]int {
 	n := map[string]int{}
 	for _, m := range b.Machines {
-		n[m.Profile]++
+		n[m.model()]++
 	}
 	return n
 }

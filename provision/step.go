@@ -62,6 +62,8 @@ const (
 	FactLadder    = "hands"         // JSON: Hands of a failed machine
 	FactHandover  = "handed_over"   // state at handover
 	FactNote      = "note"          // remark for the report
+	FactSwap      = "swap"          // what a retest says of parts that changed places
+	FactJudged    = "judged_again"  // what the attempt was judged before, by which profile and spec
 )
 
 // carried are the facts that outlive an attempt: what was found on arrival is
@@ -81,7 +83,7 @@ type StepInfo struct {
 	Step    Step
 	Timeout time.Duration // of one try, waiting for the machine included
 	Tries   int
-	Always  bool // runs also after a fault: the report
+	Always  bool // runs also after a fault, and when a machine is judged again: the report. It asks neither BMC nor host
 	Loads   bool // draws full power: waits for the rack's budget
 	Canary  bool // changes many machines alike: 1, then 3, then the rest, with a brake
 }

@@ -26,12 +26,18 @@ func (r report) Done(_ context.Context, e *Env) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if j.Profile.SHA256 != e.Profile.SHA256() || j.Spec.SHA256 != e.Spec.SHA256() {
+		return false, nil // judged by another profile or spec than the run has now
+	}
 	return true, r.tell(e, j)
 }
 
 // tell makes the facts by which a run knows its result.
 func (report) tell(e *Env, j *burnin.Judgement) error {
 	e.Facts[FactResult], e.Facts[FactLine] = string(j.Result), j.Line
+	if said := swapSaid(e, j); said != "" {
+		e.Facts[FactSwap] = said
+	}
 	h := worklistEntry(e.Machine, e.Store.Dir(), e.Attempt, j)
 	// A fault that a step found goes before what the judgement makes of its
 	// remains: it says what was wrong, and that nothing else was tested.

@@ -42,6 +42,9 @@ func (verifyBMC) Do(ctx context.Context, e *Env) (Facts, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := e.bindPin(c, id); err != nil {
+		return nil, err
+	}
 	if err := keepBodies(e.Store, probeInventory, c.Recorded(), start); err != nil {
 		return nil, err
 	}
@@ -53,6 +56,26 @@ func (verifyBMC) Do(ctx context.Context, e *Env) (Facts, error) {
 		facts[FactNote] = fmt.Sprintf("MAC %s of the batch is not among the %d that the BMC lists", mac, len(id.NICMACs))
 	}
 	return facts, nil
+}
+
+// bindPin makes the certificate that was seen that of this BMC, wherever it
+// stands. A BMC that shows another certificate than before, or another BMC at an
+// address that the batch alone identifies, is not worked on.
+func (e *Env) bindPin(c BMC, id redfish.Identity) error {
+	self := or(id.UUID, id.BMCMAC)
+	simulated := e.Machine.Boot.Image == SimulatedImage // such machines come and go with one serial and new certificates
+	if e.known == nil || simulated || c.Insecure() || self == "" || c.Fingerprint() == "" {
+		return nil
+	}
+	addr, print := hostPort(e.Machine.BMC, 443), c.Fingerprint()
+	if was := e.known.Of(self); was.SHA256 != "" && was.SHA256 != print && e.Machine.Login.TLS == string(redfish.Pin) {
+		return wrongMachine(e.Machine, fmt.Sprintf("BMC %s says it is %s, which showed certificate %.16s… at %s and shows %.16s… now: its certificate was made anew, or it is another machine; if it is right, delete the lines of %s from known_bmcs in the state folder",
+			e.Machine.BMC, self, was.SHA256, was.Addr, print, self))
+	}
+	if before := e.known.At(addr); before != "" && before != self && e.Machine.Serial == "" && e.Machine.UUID == "" {
+		return wrongMachine(e.Machine, fmt.Sprintf("BMC %s was %s and is %s now, and the batch names neither serial nor UUID; name one, so that it is known which machine is meant", e.Machine.BMC, before, self))
+	}
+	return e.known.Bind(addr, print, self)
 }
 
 // match finds the member of the identity set that the batch's serial equals. A

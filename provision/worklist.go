@@ -68,12 +68,15 @@ type Chore struct {
 	Hands   Hands  `json:"hands"`
 }
 
-// Chores lists what waits for people in a run, by rack and from the top of the
-// rack to its bottom, as one walks.
-func Chores(r *Run) []Chore {
+// Chores lists what waits for people in a run, of the machines that sel chooses, by
+// rack and from the top of the rack to its bottom, as one walks.
+func Chores(r *Run, sel Selector) []Chore {
 	var out []Chore
 	for i := range r.Machines {
 		m := &r.Machines[i]
+		if !sel.Match(m) {
+			continue
+		}
 		c := Chore{Run: r.ID, Machine: m.Machine.Name, Rack: m.Machine.Rack, U: m.Machine.U, State: m.State}
 		switch {
 		case m.Hands != nil:

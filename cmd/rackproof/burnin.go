@@ -25,6 +25,7 @@ type burninFlags struct {
 	only          []string
 	out           string
 	release       bool
+	failOn        failOn
 }
 
 func burninCommand(a *app) *cobra.Command {
@@ -44,7 +45,7 @@ Example:
   rackproof burnin -H root@10.0.13.7 --profile hgx-h100-8 --duration 10m --out r12u07
   rackproof burnin --local --only nvme --duration 2m
 
-` + exitHelp,
+` + failOnHelp + "\n\n" + exitHelp,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.node.check(); err != nil {
@@ -57,6 +58,7 @@ Example:
 		},
 	}
 	f.node.add(cmd)
+	f.failOn.flag(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.profile, "profile", "", "`name` or file of the profile to judge against")
 	flags.StringVar(&f.spec, "spec", "standard", "`name` or file of the acceptance spec")
@@ -142,7 +144,7 @@ func (a *app) burnin(ctx context.Context, f *burninFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.printJudgement(burnin.Judge(rec, p, spec))
+	return a.printJudgement(burnin.Judge(rec, p, spec), &f.failOn)
 }
 
 // propose names the best match of a machine for which no profile was given.

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rackproof/rackproof/burnin"
-	"github.com/rackproof/rackproof/burnin/report"
 	"github.com/rackproof/rackproof/provision"
 	"github.com/rackproof/rackproof/provision/journal"
 )
@@ -22,6 +21,8 @@ type carry struct {
 	app     *app
 	state   string
 	secrets *provision.Secrets
+	failOn  *failOn          // nil = every outcome counts
+	noPage  bool             // write no page over the batch at the end
 	live    bool             // redraw a table instead of printing lines
 	burner  provision.Burner // nil = the one of real nodes
 }
@@ -41,6 +42,41 @@ func selectorFlags(cmd *cobra.Command, sel *provision.Selector) {
 	f.StringSliceVar(&sel.Racks, "rack", nil, "only this `rack`")
 	f.StringVar(&sel.Only, "only", "", "only machines that are `failed|stuck|hands|incomplete`")
 	f.StringSliceVar(&sel.Exclude, "exclude", nil, "without these machines (`a,b`)")
+}
+
+// selectorIn reports a selector that chooses what is in none of the runs.
+func selectorIn(sel provision.Selector, runs ...*provision.Run) error {
+	all := &provision.Batch{Name: "any run"}
+	if len(runs) == 1 {
+		all.Name = string(runs[0].ID)
+	}
+	for _, r := range runs {
+		all.Machines = append(all.Machines, r.Batch.Machines...)
+	}
+	if len(runs) == 0 {
+		return nil
+	}
+	if err := sel.Check(all); err != nil {
+		return usageError(err, "rackproof status")
+	}
+	return nil
+}
+
+// runs folds all runs of the state folder, oldest first.
+func allRuns(ctx context.Context, e *journal.Engine) ([]*provision.Run, error) {
+	ids, err := e.Runs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*provision.Run, 0, len(ids))
+	for _, id := range ids {
+		run, err := e.Run(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, &run)
+	}
+	return out, nil
 }
 
 // look opens the journal to read it and to ask of runs, without a worker.
@@ -157,7 +193,16 @@ func owned(id provision.RunID, err error) error {
 // finish prints the final table and the last line, or the JSON of the batch.
 func (c *carry) finish(run *provision.Run, sel provision.Selector, interrupted bool) error {
 	a := c.app
-	code := run.ExitCode(sel)
+	code := c.failOn.worst(run.ExitCodes(sel)...)
+	if !c.noPage {
+		index, err := writeBatchPage(c.state, run)
+		if err != nil {
+			return err
+		}
+		if index != "" {
+			a.progress("report: %s", index)
+		}
+	}
 	if a.json {
 		if err := a.printJSON(batchJSON(c.state, run, sel)); err != nil {
 			return err
@@ -168,8 +213,17 @@ func (c *carry) finish(run *provision.Run, sel provision.Selector, interrupted b
 	if interrupted {
 		a.progress("interrupted; loads end by themselves soon. Carry on: rackproof resume %s", run.ID)
 	}
-	a.printf("%s\n", run.Summary(sel))
+	a.printf("%s\n", c.summary(run, sel, code))
 	return exitWith(code)
+}
+
+// summary is the last line of a batch, with the exit status as --fail-on has it.
+func (c *carry) summary(run *provision.Run, sel provision.Selector, code int) string {
+	s, own := run.Summary(sel), run.ExitCode(sel)
+	if code == own {
+		return s
+	}
+	return strings.TrimSuffix(s, fmt.Sprintf("exit %d", own)) + fmt.Sprintf("exit %d (--fail-on %s)", code, c.failOn)
 }
 
 // judgement reads what a machine's latest attempt was judged, or nil.
@@ -182,30 +236,6 @@ func judgement(state string, id provision.RunID, m *provision.MachineRun) *burni
 		return nil
 	}
 	return j
-}
-
-// batchJSON is what `run --json` prints. A machine that has no report stands in it
-// as incomplete, with its state as the line.
-func batchJSON(state string, run *provision.Run, sel provision.Selector) report.BatchJSON {
-	js := []burnin.Judgement{}
-	for _, m := range run.Sorted(sel) {
-		if j := judgement(state, run.ID, m); j != nil {
-			js = append(js, *j)
-			continue
-		}
-		result := m.Result
-		if result == "" {
-			result = burnin.Incomplete
-		}
-		js = append(js, burnin.Judgement{
-			Schema: burnin.ReportSchema, Result: result, Line: strings.TrimSpace(string(m.State) + " " + m.Machine.Name + " " + m.Line()),
-			Machine:  burnin.MachineLine{Name: m.Machine.Name, Rack: m.Machine.Rack, U: m.Machine.U, Attempt: m.Attempt},
-			Profile:  burnin.Named{Name: m.Machine.Profile, SHA256: m.Machine.ProfileSHA256},
-			Spec:     burnin.Named{Name: m.Machine.Spec, SHA256: m.Machine.SpecSHA256},
-			Findings: []burnin.Finding{}, NotRun: []burnin.NotRun{}, NotTested: []string{}, Evidence: []burnin.EvidenceID{},
-		})
-	}
-	return report.NewBatchJSON(run.Batch.Name, js)
 }
 
 // findRun returns the run that a person means: the one named, else the newest, or

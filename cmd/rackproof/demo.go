@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -76,6 +75,7 @@ func (a *app) demo(ctx context.Context, o demoOptions) (err error) {
 	if err != nil {
 		return err
 	}
+	c.noPage = o.keep == "" // it would be gone with the folder
 	c.burner = quickBurner{provision.NodeBurner{Log: c.logger()}}
 	a.progress("A simulated rack of %d machines is up; nothing here is hardware.", len(specs))
 	run, err := a.demoRun(ctx, c, rack, dir, specs[goodMachines].Name)
@@ -153,7 +153,7 @@ func (a *app) demoRun(ctx context.Context, c *carry, rack *simrack.Rack, dir, re
 	if m.Hands == nil {
 		return nil, fmt.Errorf("the demo's machine %s waits for nobody: it is %s (%s)", repaired, m.State, m.Line())
 	}
-	a.progress("\n$ rackproof hands\n%s", choresText(slices.DeleteFunc(provision.Chores(run), func(c provision.Chore) bool { return c.Machine != repaired })))
+	a.progress("\n$ rackproof hands\n%s", choresText(provision.Chores(run, provision.Selector{Machines: []string{repaired}})))
 	if err := rack.Repair(repaired); err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,7 +10,7 @@ import (
 )
 
 func handsCommand(a *app) *cobra.Command {
-	var racks []string
+	var sel provision.Selector
 	cmd := &cobra.Command{
 		Use:   "hands",
 		Short: "What waits for people, by rack",
@@ -21,6 +20,10 @@ and how the tool will know that it was done.
 Example:
   rackproof hands --rack R12
   rackproof done r12u07 "cords out 60 s"
+  rackproof hands --json
+    {"hands": [{"run": "po4711-r12", "machine": "r12u07", "rack": "R12", "u": 7, "state": "FAILED",
+      "hands": {"do": [{"do": "cords out 60 s", "minutes": 12, "who": "hands"}], "where": "R12 U07, GPU SXM3",
+        "next": "rackproof done r12u07", "ladder": "1 of 3", "why": "GPU SXM3 link is x8, must be x16"}}]}
 
 ` + exitHelp,
 		Args: cobra.NoArgs,
@@ -34,19 +37,17 @@ Example:
 				return err
 			}
 			defer func() { _ = engine.Close() }()
-			ids, err := engine.Runs(cmd.Context())
+			runs, err := allRuns(cmd.Context(), engine)
 			if err != nil {
 				return err
 			}
-			chores := []provision.Chore{}
-			for _, id := range ids {
-				run, err := engine.Run(cmd.Context(), id)
-				if err != nil {
-					return err
-				}
-				chores = append(chores, provision.Chores(&run)...)
+			if err := selectorIn(sel, runs...); err != nil {
+				return err
 			}
-			chores = slices.DeleteFunc(chores, func(c provision.Chore) bool { return len(racks) > 0 && !slices.Contains(racks, c.Rack) })
+			chores := []provision.Chore{}
+			for _, run := range runs {
+				chores = append(chores, provision.Chores(run, sel)...)
+			}
 			if a.json {
 				return a.printJSON(map[string]any{"hands": chores})
 			}
@@ -54,12 +55,13 @@ Example:
 			return nil
 		},
 	}
-	cmd.Flags().StringSliceVar(&racks, "rack", nil, "only this `rack`")
+	selectorFlags(cmd, &sel)
 	return cmd
 }
 
 func doneCommand(a *app) *cobra.Command {
 	var run string
+	var on failOn
 	cmd := &cobra.Command{
 		Use:   "done MACHINE [NOTE]",
 		Short: "Say that hands did what was asked; the right retest follows",
@@ -69,12 +71,13 @@ where it stands; one that failed gets a new attempt in the same run.
 Example:
   rackproof done r12u07 "cords out 60 s"
 
-` + exitHelp,
+` + failOnHelp + "\n\n" + exitHelp,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.again(cmd.Context(), run, args[:1], provision.HandsDone, strings.Join(args[1:], " "))
+			return a.again(cmd.Context(), run, args[:1], provision.HandsDone, provision.Repaired{Note: strings.Join(args[1:], " ")}, &on)
 		},
 	}
+	on.flag(cmd)
 	cmd.Flags().StringVar(&run, "run", "", "the `run`, where several have the machine (default: the newest)")
 	return cmd
 }

@@ -18,7 +18,12 @@ import (
 type judgeFlags struct {
 	profile, spec string
 	probes        []string
+	failOn        failOn
 }
+
+// looseSpec is what loose files are judged by: nothing says that they are of new
+// parts, so lifetime limits do not hold unless a spec is named.
+const looseSpec = "site"
 
 func judgeCommand(a *app) *cobra.Command {
 	f := &judgeFlags{}
@@ -36,13 +41,14 @@ Example:
   rackproof judge r12u07.tar.gz
   rackproof judge --profile hgx-h100-8 --probe nvidia-smi=smi.xml --probe after/nvidia-smi=smi2.xml
 
-` + exitHelp,
+` + failOnHelp + "\n\n" + exitHelp,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return a.judge(f, args) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.profile, "profile", "", "`name` or file of the profile (default: the stored one)")
-	flags.StringVar(&f.spec, "spec", "", "`name` or file of the acceptance spec (default: the stored one, else standard)")
+	flags.StringVar(&f.spec, "spec", "", "`name` or file of the acceptance spec (default: the stored one, else standard; of loose files "+looseSpec+")")
+	f.failOn.flag(cmd)
 	flags.StringArrayVar(&f.probes, "probe", nil, "[before/|load/|after/]`NAME[@INSTANCE]=FILE`; may be repeated")
 	return cmd
 }
@@ -56,11 +62,14 @@ func (a *app) judge(f *judgeFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	if f.spec == "" && rec.Meta.Coverage == burnin.CoverPartial {
+		f.spec = looseSpec
+	}
 	s, err := a.specFor(f.spec, rec)
 	if err != nil {
 		return err
 	}
-	return a.printJudgement(burnin.Judge(rec, p, s))
+	return a.printJudgement(burnin.Judge(rec, p, s), &f.failOn)
 }
 
 func readEvidence(f *judgeFlags, args []string) (*burnin.Record, error) {
@@ -91,8 +100,8 @@ func readEvidence(f *judgeFlags, args []string) (*burnin.Record, error) {
 	return rec, nil
 }
 
-// knownProbes are the names that a probe can have: those that are run, and those
-// that checks read from elsewhere.
+// knownProbes are the names that a probe can have: those that are run, those that
+// checks read from elsewhere, and those that no check reads yet.
 func knownProbes() []string {
 	names := map[string]bool{}
 	for _, p := range burnin.Probes() {
@@ -102,6 +111,9 @@ func knownProbes() []string {
 		for _, p := range c.Probes {
 			names[p] = true
 		}
+	}
+	for _, name := range burnin.LaterProbes {
+		names[name] = true
 	}
 	return slices.Sorted(maps.Keys(names))
 }
@@ -147,7 +159,7 @@ func (a *app) specFor(name string, rec *burnin.Record) (*profiles.Spec, error) {
 }
 
 // printJudgement prints a judgement and ends with its exit code.
-func (a *app) printJudgement(j burnin.Judgement) error {
+func (a *app) printJudgement(j burnin.Judgement, on *failOn) error {
 	var err error
 	if a.json {
 		err = a.printJSON(j)
@@ -157,5 +169,5 @@ func (a *app) printJudgement(j burnin.Judgement) error {
 	if err != nil {
 		return err
 	}
-	return exitWith(j.Result.ExitCode())
+	return exitWith(on.worst(j.Result.ExitCode()))
 }

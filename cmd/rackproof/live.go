@@ -2,7 +2,9 @@ package main
 
 import (
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,8 +14,8 @@ import (
 	"github.com/rackproof/rackproof/provision"
 )
 
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
@@ -27,33 +29,8 @@ func (c *carry) display(sel provision.Selector) display {
 	if c.live {
 		return newLive(c.app.stdout, sel)
 	}
-	return &lines{print: c.app.progress, sel: sel, last: map[string]string{}}
+	return newLines(c.app.progress, sel)
 }
-
-// lines prints one line to stderr for every change of a machine's state or step.
-type lines struct {
-	print func(format string, args ...any)
-	sel   provision.Selector
-	last  map[string]string
-}
-
-func (l *lines) event(r *provision.Run, e provision.Event) {
-	m := r.Find(e.Machine)
-	if m == nil || !l.sel.Match(m) || m.Runnable() && m.Step == "" { // between its last step and its result
-		return
-	}
-	now := string(m.State) + " " + m.Step
-	if m.State != provision.StateRun {
-		now += " " + m.Line()
-	}
-	if l.last[e.Machine] == now {
-		return
-	}
-	l.last[e.Machine] = now
-	l.print("%s", strings.TrimRight(clock(e.At)+" "+pad(m.Machine.Name, 12)+" "+pad(short(m.State), 10)+" "+pad(m.Step, 10)+" "+fit(m.Line(), lineWidth), " "))
-}
-
-func (*lines) close() {}
 
 // lineWidth is the longest text of one line about a machine.
 const lineWidth = 100
@@ -78,12 +55,21 @@ func newLive(w io.Writer, sel provision.Selector) *live {
 }
 
 func (l *live) event(r *provision.Run, _ provision.Event) {
-	c := *r // the machines are read by the screen while the run goes on
-	c.Machines = append([]provision.MachineRun(nil), r.Machines...)
-	l.program.Send(&c)
+	l.program.Send(snapshot(r))
+}
+
+// snapshot is r in a copy that can be read while the run goes on.
+func snapshot(r *provision.Run) *provision.Run {
+	c := *r
+	c.Machines = slices.Clone(r.Machines)
+	for i := range c.Machines {
+		c.Machines[i].Facts = maps.Clone(c.Machines[i].Facts)
+	}
+	return &c
 }
 
 func (l *live) close() {
+	l.program.Send(closing{}) // the final table comes in its place
 	l.program.Quit()
 	<-l.done
 }
@@ -97,6 +83,9 @@ type screen struct {
 
 type tick time.Time
 
+// closing clears the screen for what is printed next.
+type closing struct{}
+
 func (s screen) Init() tea.Cmd { return everySecond() }
 
 func everySecond() tea.Cmd {
@@ -109,6 +98,8 @@ func (s screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		s.run = msg
 	case tea.WindowSizeMsg:
 		s.height = msg.Height
+	case closing:
+		s.run = nil
 	case tick:
 		return s, everySecond()
 	}

@@ -1,6 +1,12 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -10,38 +16,174 @@ import (
 )
 
 func planCommand(a *app) *cobra.Command {
-	var file string
+	var file, out string
 	var sel provision.Selector
 	cmd := &cobra.Command{
 		Use:   "plan -f batch.yaml",
 		Short: "Ask every BMC and say what a run would change; change nothing",
 		Long: `Ask every BMC and say what a run would change: BIOS settings now and wanted,
-resets, what is booted, minutes, kW. It changes nothing.
+resets, what is booted, minutes, kW. It changes nothing. With -o the plan is kept:
+` + "`run --plan`" + ` does exactly that, or refuses and says which machine differs now.
 
 Example:
   rackproof plan -f batch.yaml --machines r12u07
+  rackproof plan -f batch.yaml -o night.plan
+  rackproof run --plan night.plan
+  rackproof plan -f batch.yaml --json
+    {"batch": "po4711-r12", "power": [], "machines": [{"machine": "r12u07", "rack": "R12", "u": 7,
+      "is": "Supermicro SYS-821GE-TNHR", "uuid": "…", "serial_is": "system_serial", "minutes": 45, "kw": 10.2,
+      "changes": [{"step": "bios", "what": "IOMMU", "now": "Enabled", "want": "Disabled"}]}]}
 
 ` + exitHelp,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			batch, workflow, err := a.loadBatch(file, "", sel)
-			if err != nil {
-				return err
-			}
-			c, err := a.newCarry()
-			if err != nil {
-				return err
-			}
-			c.live = false
-			bench := c.bench()
-			defer func() { _ = bench.Close() }()
-			return a.printPlan(batch, bench.PlanBatch(cmd.Context(), batch, workflow, sel))
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.plan(cmd.Context(), file, out, sel) },
 	}
 	cmd.Flags().StringVarP(&file, "file", "f", "", "batch `file`")
+	cmd.Flags().StringVarP(&out, "out", "o", "", "keep the plan in this `file`")
 	selectorFlags(cmd, &sel)
 	_ = cmd.MarkFlagRequired("file")
 	return cmd
+}
+
+func (a *app) plan(ctx context.Context, file, out string, sel provision.Selector) error {
+	batch, workflow, err := a.loadBatch(file, "", sel)
+	if err != nil {
+		return err
+	}
+	c, err := a.newCarry()
+	if err != nil {
+		return err
+	}
+	if sel, err = c.narrow(ctx, batch, sel); err != nil {
+		return err
+	}
+	plans := c.plan(ctx, batch, workflow, sel)
+	if out != "" {
+		if err := keepPlan(out, file, batch, workflow, plans); err != nil {
+			return err
+		}
+		a.progress("plan kept in %s; carry it out: rackproof run --plan %s", out, out)
+	}
+	return a.printPlan(batch, plans)
+}
+
+// plan asks the BMCs, with no table beside it.
+func (c *carry) plan(ctx context.Context, b *provision.Batch, w provision.Workflow, sel provision.Selector) []provision.MachinePlan {
+	quiet := *c
+	quiet.live = false
+	bench := quiet.bench()
+	defer func() { _ = bench.Close() }()
+	return bench.PlanBatch(ctx, b, w, sel)
+}
+
+// narrow makes names of --only: states are those of the batch's run.
+func (c *carry) narrow(ctx context.Context, b *provision.Batch, sel provision.Selector) (provision.Selector, error) {
+	if sel.Only == "" {
+		return sel, nil
+	}
+	run, err := c.latest(ctx, b.Name)
+	if err != nil {
+		return sel, err
+	}
+	if run == nil {
+		return sel, usageError(fmt.Errorf("--only %s: there is no run of %s yet", sel.Only, b.Name), "rackproof status")
+	}
+	if sel, err = sel.Named(run); err != nil {
+		return sel, usageError(err, "rackproof status "+string(run.ID))
+	}
+	return sel, nil
+}
+
+// latest is the newest run of a batch's name, or nil.
+func (c *carry) latest(ctx context.Context, batch string) (*provision.Run, error) {
+	engine, err := c.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = engine.Close() }()
+	runs, err := allRuns(ctx, engine)
+	if err != nil {
+		return nil, err
+	}
+	var last *provision.Run
+	for _, r := range runs {
+		if r.Batch.Name == batch {
+			last = r
+		}
+	}
+	return last, nil
+}
+
+func keepPlan(out, file string, b *provision.Batch, w provision.Workflow, plans []provision.MachinePlan) error {
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return err
+	}
+	f, err := provision.NewPlanFile(b, w, abs, versionString(), plans)
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return err
+	}
+	return put(out, append(text, '\n'))
+}
+
+// loadPlan reads a plan file and the batch that it is of, and refuses where they do
+// not fit. Nothing is contacted.
+func (a *app) loadPlan(path, batch string) (*provision.PlanFile, *provision.Batch, provision.Workflow, error) {
+	var none provision.Workflow
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, none, usageError(err, "rackproof plan -f batch.yaml -o "+path)
+	}
+	f, err := provision.ParsePlanFile(text)
+	if err != nil {
+		return nil, nil, none, usageError(fmt.Errorf("%s: %w", path, err), "rackproof plan -f batch.yaml -o "+path)
+	}
+	b, w, err := a.loadBatch(or(batch, f.Batch.File), f.Workflow.Name, provision.Selector{})
+	if err != nil {
+		return nil, nil, none, err
+	}
+	if err := f.Fits(b, w); err != nil {
+		return nil, nil, none, usageError(fmt.Errorf("%s: %w; nothing was contacted", path, err), "plan anew: rackproof plan -f "+f.Batch.File+" -o "+path)
+	}
+	return f, b, w, nil
+}
+
+// holdTo asks the BMCs again and refuses where a machine differs from the plan. A
+// machine on which the run has begun is not asked: its steps ask it themselves.
+func (c *carry) holdTo(ctx context.Context, f *provision.PlanFile, b *provision.Batch, w provision.Workflow) (provision.Selector, error) {
+	names, left := f.Names()
+	if len(left) > 0 {
+		c.app.progress("not in the plan, and left alone: %s", strings.Join(left, ", "))
+	}
+	if len(names) == 0 {
+		return provision.Selector{}, usageError(errors.New("no machine of the plan could be planned"), "plan anew")
+	}
+	run, err := c.latest(ctx, b.Name)
+	if err != nil {
+		return provision.Selector{}, err
+	}
+	var fresh []string
+	for _, n := range names {
+		if run == nil || !begun(run.Find(n)) {
+			fresh = append(fresh, n)
+		}
+	}
+	if len(fresh) > 0 {
+		c.app.progress("asking %d machines whether the plan still holds", len(fresh))
+		if off := f.Differs(c.plan(ctx, b, w, provision.Selector{Machines: fresh})); len(off) > 0 {
+			return provision.Selector{}, usageError(fmt.Errorf("the plan does not hold any more; nothing was changed:\n  %s", strings.Join(off, "\n  ")),
+				"plan anew, or put the machines back")
+		}
+	}
+	return provision.Selector{Machines: names}, nil
+}
+
+func begun(m *provision.MachineRun) bool {
+	return m != nil && (len(m.Steps) > 0 || m.Try > 0 || m.Over())
 }
 
 func (a *app) printPlan(b *provision.Batch, plans []provision.MachinePlan) error {
@@ -81,6 +223,9 @@ func planText(p provision.MachinePlan) string {
 	if p.Serial != "" {
 		b.WriteString(", serial matches " + p.Serial)
 	}
+	if p.Minutes > 0 {
+		b.WriteString("  " + strconv.Itoa(p.Minutes) + " min")
+	}
 	if p.KW > 0 {
 		b.WriteString("  " + strconv.FormatFloat(p.KW, 'f', 1, 64) + " kW under load")
 	}
@@ -90,11 +235,7 @@ func planText(p provision.MachinePlan) string {
 		return b.String()
 	}
 	for _, c := range p.Changes {
-		line := "  " + c.Step + ": " + c.What
-		if c.Now != "" {
-			line += " " + c.Now + " →"
-		}
-		b.WriteString(strings.TrimRight(line+" "+c.Want, " ") + "\n")
+		b.WriteString("  " + c.String() + "\n")
 	}
 	return b.String()
 }

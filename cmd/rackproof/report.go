@@ -1,19 +1,23 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rackproof/rackproof/burnin/report"
+	"github.com/rackproof/rackproof/provision"
 )
 
 func reportCommand(a *app) *cobra.Command {
 	var formats []string
 	var out string
+	var sel provision.Selector
 	cmd := &cobra.Command{
 		Use:   "report (RUN | DIR | FILE.tar.gz)",
 		Short: "Render the test record of a run or of stored evidence",
@@ -27,7 +31,7 @@ Example:
 
 ` + exitHelp,
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, f := range formats {
 				if f != "html" && f != "json" {
 					return usageError(fmt.Errorf("--format %s: this version writes html and json", f), "--format html,json")
@@ -37,19 +41,65 @@ Example:
 			if err != nil {
 				return err
 			}
-			return a.renderReport(args[0], path, out, formats)
+			ms, err := report.Folder(path)
+			if err != nil {
+				return usageError(err, "name a run of `rackproof status`, or an evidence folder or tarball")
+			}
+			if ms, err = a.chosen(cmd.Context(), args[0], ms, sel); err != nil {
+				return err
+			}
+			return a.renderReport(args[0], ms, out, formats)
 		},
 	}
 	cmd.Flags().StringSliceVar(&formats, "format", []string{"html", "json"}, "`list` of html, json")
+	selectorFlags(cmd, &sel)
 	cmd.Flags().StringVar(&out, "out", "reports", "`folder` to write to")
 	return cmd
 }
 
-func (a *app) renderReport(name, path, out string, formats []string) error {
-	ms, err := report.Folder(path)
-	if err != nil {
-		return usageError(err, "name a run of `rackproof status`, or an evidence folder or tarball")
+// chosen keeps the machines that sel chooses: by the states of the run that was
+// named, or by what stands in the evidence.
+func (a *app) chosen(ctx context.Context, name string, ms []*report.Machine, sel provision.Selector) ([]*report.Machine, error) {
+	if sel.All() {
+		return ms, nil
 	}
+	run, err := a.runOf(ctx, name, ms)
+	if err != nil {
+		return nil, err
+	}
+	if err := selectorIn(sel, run); err != nil {
+		return nil, err
+	}
+	if sel, err = sel.Named(run); err != nil {
+		return nil, usageError(err, "")
+	}
+	return slices.DeleteFunc(ms, func(m *report.Machine) bool { return !slices.Contains(sel.Machines, m.Machine.Name) }), nil
+}
+
+// runOf is the run called name, else one made of stored evidence.
+func (a *app) runOf(ctx context.Context, name string, ms []*report.Machine) (*provision.Run, error) {
+	if _, err := os.Stat(name); err != nil { // as evidencePath: a path goes first
+		c, err := a.newCarry()
+		if err != nil {
+			return nil, err
+		}
+		engine, err := c.look(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = engine.Close() }()
+		return findRun(ctx, engine, name, "")
+	}
+	run := &provision.Run{ID: provision.RunID(name), Batch: &provision.Batch{}}
+	for _, m := range ms {
+		one := provision.Machine{Name: m.Machine.Name, Rack: m.Machine.Rack, U: m.Machine.U}
+		run.Batch.Machines = append(run.Batch.Machines, one)
+		run.Machines = append(run.Machines, provision.MachineRun{Machine: one, Attempt: m.Machine.Attempt, Result: m.Result, State: provision.StateOf(m.Result)})
+	}
+	return run, nil
+}
+
+func (a *app) renderReport(name string, ms []*report.Machine, out string, formats []string) error {
 	batch := strings.TrimSuffix(filepath.Base(name), ".tar.gz")
 	written, err := report.Write(out, batch, "", ms, formats)
 	if err != nil {

@@ -10,23 +10,26 @@ import (
 
 func resumeCommand(a *app) *cobra.Command {
 	var sel provision.Selector
+	var on failOn
 	cmd := &cobra.Command{
 		Use:   "resume [RUN]",
 		Short: "Carry a run on: after a crash, a cancel or a stop, or what was STUCK",
 		Long: `Carry a run on: after a crash, a cancel or a stop, or to ask again what was STUCK.
 Each step asks its machine first, so nothing happens twice. Without RUN it is the
-newest run.
+newest run. A change that was stopped because machines failed alike is let go on:
+resume says that somebody saw to it.
 
 Example:
   rackproof resume po4711-r12
 
-` + exitHelp,
+` + failOnHelp + "\n\n" + exitHelp,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.newCarry()
 			if err != nil {
 				return err
 			}
+			c.failOn = &on
 			ctx := cmd.Context()
 			engine, err := c.look(ctx)
 			if err != nil {
@@ -44,17 +47,20 @@ Example:
 				a.progress("%s is finished; a machine anew: rackproof retest MACHINE", run.ID)
 				return c.finish(run, sel, false)
 			}
-			if err := tellRun(ctx, engine, run.ID, "", provision.Resumed, nil); err != nil {
+			if sel, err = sel.Named(run); err != nil { // states are about to change
+				return usageError(err, "rackproof status "+string(run.ID))
+			}
+			if err := tellRun(ctx, engine, run.ID, "", provision.Resumed, provision.Resume{Selector: sel, Release: true}); err != nil {
 				return err
 			}
 			if who := ownerAlive(c.state, run.ID); who != "" {
 				a.progress("%s picks it up", who)
 				return nil
 			}
-			sel.Only = "" // chosen by its state before; that state has just ended
 			return c.run(ctx, run.ID, sel)
 		},
 	}
 	selectorFlags(cmd, &sel)
+	on.flag(cmd)
 	return cmd
 }

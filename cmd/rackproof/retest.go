@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/user"
 	"strings"
@@ -13,33 +14,54 @@ import (
 )
 
 func retestCommand(a *app) *cobra.Command {
-	var run string
+	var run, swapped string
+	var on failOn
 	cmd := &cobra.Command{
 		Use:   "retest MACHINE…",
 		Short: "Test a machine anew, in the same run, after a repair",
 		Long: `Test a machine anew, in the same run, so that the chain of attempts and serials
 stays whole. It is the only way in which a finished machine is touched again.
 
+Where two parts of one kind were exchanged, --swapped names their places as the
+report does. The retest then ends in one sentence: the fault follows the part, or
+stays with the slot, or is gone.
+
 Example:
   rackproof retest r12u07
+  rackproof retest r12u07 --swapped 'P1-DIMMA1<->P1-DIMMB1'
 
-` + exitHelp,
+` + failOnHelp + "\n\n" + exitHelp,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.again(cmd.Context(), run, args, provision.Retested, "retest")
+			rep := provision.Repaired{Note: "retest"}
+			if swapped != "" {
+				places, err := provision.ParseSwap(swapped)
+				if err == nil && len(args) > 1 {
+					err = errors.New("--swapped is of one machine")
+				}
+				if err != nil {
+					return usageError(err, "rackproof retest MACHINE --swapped 'A1<->B1'")
+				}
+				rep.Swapped, rep.Note, rep.Part = places, "swapped "+strings.Join(places, " and "), strings.Join(places, ", ")
+			}
+			return a.again(cmd.Context(), run, args, provision.Retested, rep, &on)
 		},
 	}
+	on.flag(cmd)
+	cmd.Flags().StringVar(&swapped, "swapped", "", "the two places whose parts were exchanged, `A1<->B1` in quotes")
 	cmd.Flags().StringVar(&run, "run", "", "the `run`, where several have the machine (default: the newest)")
 	return cmd
 }
 
 // again gives the word of a person about machines, and carries the run on for
 // these machines unless another process does.
-func (a *app) again(ctx context.Context, runName string, machines []string, kind provision.Kind, note string) error {
+func (a *app) again(ctx context.Context, runName string, machines []string, kind provision.Kind, rep provision.Repaired, on *failOn) error {
 	c, err := a.newCarry()
 	if err != nil {
 		return err
 	}
+	c.failOn = on
+	rep.At, rep.By = time.Now().UTC(), userName()
 	engine, err := c.look(ctx)
 	if err != nil {
 		return err
@@ -59,7 +81,7 @@ func (a *app) again(ctx context.Context, runName string, machines []string, kind
 		}
 	}
 	for _, name := range machines {
-		if err := tellRun(ctx, engine, run.ID, name, kind, provision.Repaired{At: time.Now().UTC(), By: userName(), Note: note}); err != nil {
+		if err := tellRun(ctx, engine, run.ID, name, kind, rep); err != nil {
 			return err
 		}
 	}

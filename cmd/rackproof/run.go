@@ -1,56 +1,83 @@
 package main
 
 import (
+	"bufio"
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rackproof/rackproof/profiles"
 	"github.com/rackproof/rackproof/provision"
+	"github.com/rackproof/rackproof/provision/journal"
 )
 
 type runFlags struct {
-	file, workflow, engine string
-	yes, again             bool
-	sel                    provision.Selector
+	file, plan       string
+	workflow, engine string
+	yes, again       bool
+	sel              provision.Selector
+	failOn           failOn
 }
 
 func runCommand(a *app) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:   "run -f batch.yaml",
+		Use:   "run (-f batch.yaml | --plan night.plan)",
 		Short: "Carry a batch of machines from their BMCs to test records",
 		Long: `Carry a batch of machines from their BMCs to test records.
 
 The batch's name is the run's identity: the same batch again resumes an open run,
 whatever happened to the process before, and prints the result of a finished one.
-A finished machine is never touched again without ` + "`retest`" + `.
+An edited file is compared machine by machine. A finished machine is never touched
+again without ` + "`retest`" + `; where only its profile or spec changed, its evidence is
+judged again and nothing is burned in. A machine of an open run that has another
+serial, UUID or BMC now is asked about; without a terminal --yes decides.
+
+With --plan the run does exactly what the plan says, or refuses.
 
 Example:
   rackproof run -f batch.yaml
   rackproof run -f batch.yaml --rack R12 --json
+  rackproof run --plan night.plan
 
-` + exitHelp,
+` + failOnHelp + "\n\n" + exitHelp,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runBatch(cmd, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runBatch(cmd.Context(), f) },
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&f.file, "file", "f", "", "batch `file`")
+	fl.StringVar(&f.plan, "plan", "", "plan `file` of `plan -o`: do exactly that")
 	fl.StringVar(&f.workflow, "workflow", "", "another workflow than the batch's")
 	fl.StringVar(&f.engine, "engine", "journal", "engine that carries the run (journal)")
 	fl.BoolVar(&f.yes, "yes", false, "agree to machines of an open run having another serial, UUID or BMC than before")
 	fl.BoolVar(&f.again, "again", false, "a new run of a batch that is finished")
 	selectorFlags(cmd, &f.sel)
-	_ = cmd.MarkFlagRequired("file")
+	f.failOn.flag(cmd)
+	cmd.MarkFlagsOneRequired("file", "plan")
+	for _, other := range []string{"workflow", "machines", "rack", "only", "exclude"} {
+		cmd.MarkFlagsMutuallyExclusive("plan", other)
+	}
 	return cmd
 }
 
-func (a *app) runBatch(cmd *cobra.Command, f runFlags) error {
+func (a *app) runBatch(ctx context.Context, f runFlags) error {
 	if f.engine != "journal" {
 		return usageError(fmt.Errorf("--engine %s: this version has the journal engine only", f.engine), "")
 	}
-	batch, workflow, err := a.loadBatch(f.file, f.workflow, f.sel)
+	var (
+		planned  *provision.PlanFile
+		batch    *provision.Batch
+		workflow provision.Workflow
+		err      error
+	)
+	if f.plan != "" {
+		planned, batch, workflow, err = a.loadPlan(f.plan, f.file)
+	} else {
+		batch, workflow, err = a.loadBatch(f.file, f.workflow, f.sel)
+	}
 	if err != nil {
 		return err
 	}
@@ -59,16 +86,21 @@ func (a *app) runBatch(cmd *cobra.Command, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	ctx := cmd.Context()
+	c.failOn = &f.failOn
+	if planned != nil {
+		f.sel, err = c.holdTo(ctx, planned, batch, workflow)
+	} else {
+		f.sel, err = c.narrow(ctx, batch, f.sel)
+	}
+	if err != nil {
+		return err
+	}
 	engine, err := c.look(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = engine.Close() }()
-	id, err := engine.Submit(ctx, batch, workflow)
-	if _, ok := errors.AsType[*provision.EditError](err); ok {
-		return usageError(err, "")
-	}
+	id, err := c.submit(ctx, engine, batch, workflow)
 	if err != nil {
 		return err
 	}
@@ -76,17 +108,55 @@ func (a *app) runBatch(cmd *cobra.Command, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	if edit := provision.Compare(&run, batch); len(edit.Kept) > 0 {
-		a.progress("%s: %s", id, edit)
-	}
 	if run.Finished() {
-		a.progress("%s is finished. A machine anew: rackproof retest MACHINE. All of it anew: rackproof run -f %s --again", id, f.file)
+		a.progress("%s is finished. A machine anew: rackproof retest MACHINE. All of it anew: rackproof run -f %s --again", id, or(f.file, batch.Source))
 		return c.finish(&run, f.sel, false)
 	}
 	for _, line := range provision.PowerAdvice(batch) {
 		a.progress("power: %s", line)
 	}
 	return c.run(ctx, id, f.sel)
+}
+
+// submit starts or resumes the run of a batch. What an edited file changes is told
+// machine by machine; machines that became others are asked about on a terminal.
+func (c *carry) submit(ctx context.Context, e *journal.Engine, b *provision.Batch, w provision.Workflow) (provision.RunID, error) {
+	before, err := c.latest(ctx, b.Name)
+	if err != nil {
+		return "", err
+	}
+	id, err := e.Submit(ctx, b, w)
+	if edit, ok := errors.AsType[*provision.EditError](err); ok {
+		if !c.agrees(edit) {
+			return "", usageError(err, "")
+		}
+		b.Confirmed = true
+		id, err = e.Submit(ctx, b, w)
+	}
+	if err != nil || before == nil || before.ID != id {
+		return id, err
+	}
+	if edit := provision.Compare(before, b); !edit.Empty() || len(edit.Kept) > 0 {
+		c.app.progress("%s: the batch file changed: %s", id, edit)
+	}
+	return id, nil
+}
+
+// agrees asks whether an edit is meant. Without a terminal nothing is asked, and
+// nobody agrees.
+func (c *carry) agrees(e *provision.EditError) bool {
+	a := c.app
+	if a.json || !isTerminal(a.stderr) || !isTerminal(a.stdin) {
+		return false
+	}
+	a.progress("run %s is open, and the batch file now says: %s", e.Run, e.Edit)
+	_, _ = fmt.Fprint(a.stderr, "Take that over? [y/N] ")
+	answer, _ := bufio.NewReader(a.stdin).ReadString('\n')
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return true
+	}
+	return false
 }
 
 // loadBatch reads a batch and the workflow it wants. Bad input ends with every

@@ -60,7 +60,7 @@ func TestBadInputEndsWith2AndContactsNobody(t *testing.T) {
 		args        []string
 		want        string
 	}{
-		{name: "no file named", args: []string{"run"}, want: "required flag"},
+		{name: "no file named", args: []string{"run"}, want: "at least one of the flags"},
 		{name: "file is not there", args: []string{"run", "-f", "absent.yaml"}, want: "absent.yaml"},
 		{name: "unknown key", batch: strings.Replace(good, "profile:", "profle:", 1), want: `batch.yaml:2:1: unknown key "profle" in the batch, did you mean "profile"?`},
 		{name: "unknown profile", batch: strings.Replace(good, "a40-4", "a40-5", 1), want: "batch.yaml:2:10:"},
@@ -187,11 +187,12 @@ func TestVerbsOnAFinishedRun(t *testing.T) {
 		want []string
 	}{
 		{[]string{"status"}, 0, []string{"job", "2 machines: 1 PASSED · 1 FAILED", "exit 3"}},
-		{[]string{"status", "job"}, 0, []string{"R1 U02  bad          FAILED", "GPU SXM3 gone", "all well"}},
+		{[]string{"status", "job"}, 0, []string{"R1 U02 bad     FAILED", "GPU SXM3 gone", "all well"}},
 		{[]string{"status", "job", "--only", "failed"}, 0, []string{"1 machine: 1 FAILED"}},
 		{[]string{"status", "other"}, 2, []string{`no run "other"`}},
 		{[]string{"hands"}, 0, []string{"R1\n", "R1 U02, GPU SXM3", "cords out 60 s (12 min, hands; rung 1 of 3)", "rackproof done bad"}},
-		{[]string{"hands", "--rack", "R2"}, 0, []string{"nothing waits for you"}},
+		{[]string{"hands", "--rack", "R2"}, 2, []string{`no machine in rack "R2"`}},
+		{[]string{"hands", "--machines", "good"}, 0, []string{"nothing waits for you"}},
 		{[]string{"resume", "job"}, 3, []string{"job is finished", "1 PASSED · 1 FAILED"}},
 		{[]string{"cancel", "job"}, 2, []string{"job is finished"}},
 		{[]string{"stop"}, 2, []string{"stop what?"}},
@@ -225,7 +226,7 @@ func TestTableFitsATerminal(t *testing.T) {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}
-	for _, want := range []string{"spec standard · 0.0 of 32 kW · load ends", "U       MACHINE      STATE      STEP       LEFT   WHAT MATTERS", "DEVIATIONS", "1h29"} {
+	for _, want := range []string{"spec standard · 0.0 of 32 kW · load ends", "U       MACHINE      STATE      STEP    LEFT WHAT MATTERS", "DEVIATIONS", "1h29"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

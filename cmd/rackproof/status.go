@@ -20,6 +20,12 @@ you first.
 Example:
   rackproof status
   rackproof status po4711-r12 --only failed
+  rackproof status po4711-r12 --json
+    {"id": "po4711-r12", "started": "2026-03-01T08:00:00Z", "summary": "…", "exit_code": 5, "batch": {…},
+      "plan": {"name": "qualify", "version": 1, "steps": [{"name": "preflight", "timeout_ns": 300000000000, …}]},
+      "machines": [{"machine": {"name": "r12u07", "rack": "R12", "u": 7, …}, "attempt": 1, "state": "RUN",
+        "owner": "tool", "step": "burn-in", "why": "…", "since": "…", "until": "…", "facts": {…}}]}
+  Without RUN it is {"runs": [{…}, …]}.
 
 ` + exitHelp,
 		Args: cobra.MaximumNArgs(1),
@@ -38,6 +44,9 @@ Example:
 			}
 			run, err := findRun(cmd.Context(), engine, args[0], "")
 			if err != nil {
+				return err
+			}
+			if err := selectorIn(sel, run); err != nil {
 				return err
 			}
 			return c.showRun(run, sel)
@@ -67,17 +76,16 @@ func (c *carry) runState(run *provision.Run, sel provision.Selector) runState {
 }
 
 func (c *carry) listRuns(ctx context.Context, e *journal.Engine, sel provision.Selector) error {
-	ids, err := e.Runs(ctx)
+	runs, err := allRuns(ctx, e)
 	if err != nil {
 		return err
 	}
+	if err := selectorIn(sel, runs...); err != nil {
+		return err
+	}
 	states := []runState{}
-	for _, id := range ids {
-		run, err := e.Run(ctx, id)
-		if err != nil {
-			return err
-		}
-		states = append(states, c.runState(&run, sel))
+	for _, run := range runs {
+		states = append(states, c.runState(run, sel))
 	}
 	if c.app.json {
 		return c.app.printJSON(map[string]any{"runs": states})

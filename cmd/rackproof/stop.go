@@ -14,18 +14,23 @@ import (
 )
 
 func cancelCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	var sel provision.Selector
+	cmd := &cobra.Command{
 		Use:   "cancel RUN",
 		Short: "End work on a run; it stays resumable",
 		Long: `End work on a run: loads come down, steps end where they are. The run stays
-resumable.
+resumable. With a selector only the work on those machines ends.
 
 Example:
   rackproof cancel po4711-r12
+  rackproof cancel po4711-r12 --rack R12
 
 ` + exitHelp,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if !sel.All() {
+				return a.stop(cmd.Context(), args[0], sel)
+			}
 			return a.withRun(cmd.Context(), args[0], func(c *carry, e *journal.Engine, run *provision.Run) error {
 				if err := e.Cancel(cmd.Context(), run.ID); err != nil {
 					return err
@@ -39,13 +44,15 @@ Example:
 			})
 		},
 	}
+	selectorFlags(cmd, &sel)
+	return cmd
 }
 
 func stopCommand(a *app) *cobra.Command {
-	var racks []string
+	var sel provision.Selector
 	var all bool
 	cmd := &cobra.Command{
-		Use:   "stop (RUN | --rack R | --all)",
+		Use:   "stop (RUN | --rack R | --machines a,b | --all)",
 		Short: "Take loads down at once",
 		Long: `Take loads down at once: of a run, of a rack in all runs, or of all runs.
 
@@ -55,17 +62,17 @@ Example:
 ` + exitHelp,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && len(racks) == 0 && !all {
-				return usageError(errors.New("stop what? Name a run, --rack or --all"), "rackproof stop --all")
+			if len(args) == 0 && sel.All() && !all {
+				return usageError(errors.New("stop what? Name a run, --rack, --machines or --all"), "rackproof stop --all")
 			}
 			name := ""
 			if len(args) > 0 {
 				name = args[0]
 			}
-			return a.stop(cmd.Context(), name, provision.Selector{Racks: racks})
+			return a.stop(cmd.Context(), name, sel)
 		},
 	}
-	cmd.Flags().StringSliceVar(&racks, "rack", nil, "only machines of this `rack`")
+	selectorFlags(cmd, &sel)
 	cmd.Flags().BoolVar(&all, "all", false, "every run of this state folder")
 	return cmd
 }
@@ -80,30 +87,34 @@ func (a *app) stop(ctx context.Context, name string, sel provision.Selector) err
 		return err
 	}
 	defer func() { _ = engine.Close() }()
-	ids, err := engine.Runs(ctx)
+	runs, err := allRuns(ctx, engine)
 	if err != nil {
+		return err
+	}
+	if name != "" {
+		run, err := findRun(ctx, engine, name, "")
+		if err != nil {
+			return err
+		}
+		runs = []*provision.Run{run}
+	}
+	if err := selectorIn(sel, runs...); err != nil {
 		return err
 	}
 	stopped := []string{}
 	var failed *multierror.Error
-	for _, id := range ids {
-		if name != "" && name != string(id) {
-			continue
-		}
-		run, err := engine.Run(ctx, id)
-		if err != nil {
-			return err
-		}
-		names := underWay(&run, sel)
+	for _, run := range runs {
+		names := underWay(run, sel)
 		if len(names) == 0 {
 			continue
 		}
-		if err := tellRun(ctx, engine, id, "", provision.Stopped, sel); err != nil {
+		chosen := provision.Selector{Machines: names} // states are about to change
+		if err := tellRun(ctx, engine, run.ID, "", provision.Stopped, chosen); err != nil {
 			return err
 		}
-		failed = multierror.Append(failed, c.takeDown(ctx, &run, sel))
+		failed = multierror.Append(failed, c.takeDown(ctx, run, chosen))
 		for _, n := range names {
-			stopped = append(stopped, string(id)+"/"+n)
+			stopped = append(stopped, string(run.ID)+"/"+n)
 		}
 	}
 	if a.json {

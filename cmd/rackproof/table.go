@@ -52,18 +52,37 @@ func lastEnd(r *provision.Run) time.Time {
 	return last
 }
 
-// tableOf is the table of machines, you first.
+// columns of the table with the widest that each may be; what matters has the rest.
+var columns = []struct {
+	title string
+	most  int
+}{{"U", 8}, {"MACHINE", 12}, {"STATE", 10}, {"STEP", 10}, {"LEFT", 6}}
+
+// tableOf is the table of machines, you first. Columns are as wide as what stands
+// in them, so that most of a line is left for what matters.
 func tableOf(r *provision.Run, sel provision.Selector) string {
-	var b strings.Builder
-	b.WriteString(row("U", "MACHINE", "STATE", "STEP", "LEFT", "WHAT MATTERS") + "\n")
+	rows := [][]string{{}}
+	for _, c := range columns {
+		rows[0] = append(rows[0], c.title)
+	}
+	rows[0] = append(rows[0], "WHAT MATTERS")
 	for _, m := range r.Sorted(sel) {
-		b.WriteString(row(place(m), m.Machine.Name, short(m.State), m.Step, left(m, time.Now()), m.Line()) + "\n")
+		rows = append(rows, []string{place(m), m.Machine.Name, short(m.State), m.Step, left(m, time.Now()), m.Line()})
+	}
+	widths := make([]int, len(columns))
+	for _, cells := range rows {
+		for i, c := range columns {
+			widths[i] = min(max(widths[i], len([]rune(cells[i]))), c.most)
+		}
+	}
+	var b strings.Builder
+	for _, cells := range rows {
+		b.WriteString(row(widths, cells) + "\n")
 	}
 	return b.String()
 }
 
-func row(cells ...string) string {
-	widths := []int{7, 12, 10, 10, 6}
+func row(widths []int, cells []string) string {
 	var b strings.Builder
 	used := 0
 	for i, w := range widths {
@@ -128,21 +147,46 @@ func finalTable(state string, run *provision.Run, sel provision.Selector) string
 	b.WriteString(tableOf(run, sel) + "\n")
 	told := false
 	for _, m := range run.Sorted(sel) {
-		if m.State == provision.StatePassed {
+		was := before(m)
+		if m.State == provision.StatePassed && was == "" {
 			continue
 		}
 		told = true
-		if j := judgement(state, run.ID, m); j != nil {
+		j := judgement(state, run.ID, m)
+		switch {
+		case m.State == provision.StatePassed:
+			fmt.Fprintf(&b, "%s: %s in attempt %d\n", placed(m), m.State, m.Attempt)
+		case j != nil:
 			_ = report.Text(&b, j)
-			continue
+		default:
+			fmt.Fprintf(&b, "%s %s %s\n", m.State, placed(m), m.Line())
+			if m.Next != "" {
+				fmt.Fprintf(&b, "     next  %s\n", m.Next)
+			}
 		}
-		fmt.Fprintf(&b, "%s %s %s\n", m.State, placed(m), m.Line())
-		if m.Next != "" {
-			fmt.Fprintf(&b, "     next  %s\n", m.Next)
-		}
+		b.WriteString(was)
 	}
 	if told {
 		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// before tells what a machine was in the attempts before this one, what a swap of
+// parts showed, and what it was judged before.
+func before(m *provision.MachineRun) string {
+	var b strings.Builder
+	for _, e := range m.Earlier {
+		fmt.Fprintf(&b, "     was   attempt %d: %s\n", e.Attempt, or(e.Line, string(e.State)))
+	}
+	if n := len(m.Repairs); n > 0 && len(m.Earlier) > 0 && m.Repairs[n-1].Note != "" {
+		fmt.Fprintf(&b, "     done  %s\n", m.Repairs[n-1].Note)
+	}
+	if swap := m.Facts[provision.FactSwap]; swap != "" {
+		fmt.Fprintf(&b, "     swap  %s\n", swap)
+	}
+	if judged := m.Facts[provision.FactJudged]; judged != "" {
+		fmt.Fprintf(&b, "     judged again, nothing burned in: %s\n", judged)
 	}
 	return b.String()
 }

@@ -89,21 +89,30 @@ func (c *carrier) start(ctx context.Context) int {
 	return len(c.active)
 }
 
-// machine returns a machine as it stands now, in a copy that nobody else changes.
-func (c *carrier) machine(ctx context.Context, name string) (m provision.MachineRun, b *provision.Batch, p provision.Plan, err error) {
+// moment is a machine as it stands now, in a copy that nobody else changes, with
+// what it shares with its run.
+type moment struct {
+	provision.MachineRun
+	batch    *provision.Batch
+	plan     provision.Plan
+	rollouts map[string]provision.Rollout
+	released int
+}
+
+func (c *carrier) machine(ctx context.Context, name string) (m moment, err error) {
 	if err := c.sync(ctx); err != nil {
-		return m, nil, p, err
+		return m, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found := c.run.Find(name)
 	if found == nil || c.run.Cancelled {
-		return m, c.run.Batch, c.run.Plan, nil // no state: not runnable
+		return m, nil // no state: not runnable
 	}
-	m = *found
+	m = moment{*found, c.run.Batch, c.run.Plan, maps.Clone(c.run.Rollouts), c.run.Released}
 	m.Facts, m.Intents = maps.Clone(m.Facts), maps.Clone(m.Intents)
 	m.Steps, m.Repairs = slices.Clone(m.Steps), slices.Clone(m.Repairs)
-	return m, c.run.Batch, c.run.Plan, nil
+	return m, nil
 }
 
 // work takes one machine from step to step until it has a result, waits for
@@ -112,20 +121,20 @@ func (c *carrier) work(ctx context.Context, name string) error {
 	var lease *provision.Lease
 	defer func() { _ = lease.Release() }()
 	for ctx.Err() == nil {
-		m, batch, plan, err := c.machine(ctx, name)
+		m, err := c.machine(ctx, name)
 		if err != nil || !m.Runnable() {
 			return ended(ctx, err)
 		}
 		if m.Step == "" {
-			return c.tell(ctx, m, "", provision.MachineOver, nil)
+			return c.tell(ctx, m.MachineRun, "", provision.MachineOver, nil)
 		}
-		if lease == nil {
+		i := slices.IndexFunc(m.plan.Steps, func(s provision.PlanStep) bool { return s.Name == m.Step })
+		if lease == nil && !m.plan.Steps[i].Always { // a step that always runs asks no BMC
 			if lease, err = provision.LeaseBMC(c.engine.state, c.id, m.Machine); err != nil {
-				return c.refused(ctx, m, err)
+				return c.refused(ctx, m.MachineRun, err)
 			}
 		}
-		i := slices.IndexFunc(plan.Steps, func(s provision.PlanStep) bool { return s.Name == m.Step })
-		if err := c.step(ctx, m, batch, plan, plan.Steps[i]); err != nil {
+		if err := c.step(ctx, m, m.plan.Steps[i]); err != nil {
 			return ended(ctx, err)
 		}
 	}

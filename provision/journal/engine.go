@@ -122,8 +122,18 @@ func (e *Engine) submission(ctx context.Context, tx *sql.Tx, last []string, b *p
 		return nil, id, &provision.EditError{Run: id, Edit: edit}
 	}
 	var out []provision.Event
-	if !edit.Empty() && (!run.Finished() || len(edit.Added) != 0) {
+	if len(edit.Added)+len(edit.Judged) > 0 || !edit.Empty() && !run.Finished() {
 		ev, err := provision.NewEvent(id, "", provision.Edited, sub)
+		if err != nil {
+			return nil, id, err
+		}
+		out = append(out, ev)
+	}
+	for _, name := range edit.Judged {
+		m, _ := b.Find(name)
+		ev, err := provision.NewEvent(id, name, provision.JudgedAgain, provision.Rejudgement{
+			Profile: m.Profile, ProfileSHA256: m.ProfileSHA256, Spec: m.Spec, SpecSHA256: m.SpecSHA256,
+		})
 		if err != nil {
 			return nil, id, err
 		}

@@ -10,7 +10,8 @@ import (
 
 // step carries out one try of one step, and writes down how it ended. The error
 // is that of the journal; how the machine fared is in the events.
-func (c *carrier) step(ctx context.Context, m provision.MachineRun, b *provision.Batch, plan provision.Plan, s provision.PlanStep) error {
+func (c *carrier) step(ctx context.Context, now moment, s provision.PlanStep) error {
+	m := now.MachineRun
 	free, err := c.admit(ctx, m, s)
 	if err != nil {
 		return ended(ctx, err)
@@ -23,8 +24,9 @@ func (c *carrier) step(ctx context.Context, m provision.MachineRun, b *provision
 	rec := recorder{c, m, s.Name}
 	began := time.Now()
 	facts, stepErr := c.engine.opt.Worker.Step(ctx, provision.Task{
-		Run: c.id, Batch: b, Plan: plan, Machine: m.Machine, Attempt: m.Attempt, Step: s, Try: try,
+		Run: c.id, Batch: now.batch, Plan: now.plan, Machine: m.Machine, Attempt: m.Attempt, Step: s, Try: try,
 		Facts: m.Facts, Intents: m.Intents, Steps: m.Steps, Repairs: m.Repairs,
+		Rollouts: now.rollouts, Released: now.released,
 	}, rec)
 	if ctx.Err() != nil {
 		return nil // interrupted: whoever carries it on asks the machine

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rackproof/rackproof/provision"
+)
+
+// Without a terminal nobody must wonder whether anything goes on: the first word
+// about a wait comes soon, the next ones seldom, because logs are read later.
+const (
+	firstWord = 5 * time.Second
+	nextWord  = 30 * time.Second
+)
+
+// lines prints one line to stderr for every change of a machine's state or step,
+// and while nothing changes, one line about what is waited for.
+type lines struct {
+	print func(format string, args ...any)
+	sel   provision.Selector
+	stop  chan struct{}
+	done  chan struct{}
+
+	mu   sync.Mutex
+	last map[string]string
+	run  *provision.Run
+	next time.Time // of a word about waiting
+}
+
+func newLines(print func(string, ...any), sel provision.Selector) *lines {
+	l := &lines{print: print, sel: sel, last: map[string]string{}, stop: make(chan struct{}), done: make(chan struct{}), next: time.Now().Add(firstWord)}
+	go l.wait()
+	return l
+}
+
+func (l *lines) event(r *provision.Run, e provision.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.run = snapshot(r)
+	m := r.Find(e.Machine)
+	if m == nil || !l.sel.Match(m) || m.Runnable() && m.Step == "" { // between its last step and its result
+		return
+	}
+	now := string(m.State) + " " + m.Step
+	if m.State != provision.StateRun {
+		now += " " + m.Line()
+	}
+	if l.last[e.Machine] == now {
+		return
+	}
+	l.last[e.Machine] = now
+	l.next = time.Now().Add(firstWord)
+	l.print("%s", strings.TrimRight(clock(e.At)+" "+pad(m.Machine.Name, 12)+" "+pad(short(m.State), 10)+" "+pad(m.Step, 10)+" "+fit(m.Line(), lineWidth), " "))
+}
+
+func (l *lines) close() {
+	close(l.stop)
+	<-l.done
+}
+
+// wait tells once in a while what is waited for.
+func (l *lines) wait() {
+	defer close(l.done)
+	every := time.NewTicker(time.Second)
+	defer every.Stop()
+	for {
+		select {
+		case <-l.stop:
+			return
+		case now := <-every.C:
+			l.word(now)
+		}
+	}
+}
+
+func (l *lines) word(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.run == nil || now.Before(l.next) {
+		return
+	}
+	l.next = now.Add(nextWord)
+	if text := waiting(l.run, l.sel); text != "" {
+		l.print("%s %s", clock(now), text)
+	}
+}
+
+// waiting says what the machines under way do, by step and in one line: a machine
+// that is alone in its step with what it waits for, several by their number; and
+// until when, where that is known.
+func waiting(r *provision.Run, sel provision.Selector) string {
+	steps := map[string][]*provision.MachineRun{}
+	n := 0
+	for i := range r.Machines {
+		if m := &r.Machines[i]; m.Runnable() && sel.Match(m) {
+			steps[m.Step] = append(steps[m.Step], m)
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	names := make([]string, 0, len(steps))
+	for s := range steps {
+		names = append(names, s)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(len(steps[b])-len(steps[a]), cmp.Compare(a, b)) })
+	parts := make([]string, 0, len(names))
+	for _, s := range names {
+		parts = append(parts, waitingIn(s, steps[s]))
+	}
+	return fmt.Sprintf("%d under way: %s", n, strings.Join(parts, "; "))
+}
+
+func waitingIn(step string, ms []*provision.MachineRun) string {
+	last := slices.MaxFunc(ms, func(a, b *provision.MachineRun) int { return a.Until.Compare(b.Until) })
+	until := ""
+	if !last.Until.IsZero() {
+		until = ", until " + clock(last.Until)
+	}
+	if len(ms) > 1 {
+		return fmt.Sprintf("%d in %s%s", len(ms), step, until)
+	}
+	text := ms[0].Machine.Name + " in " + step
+	if ms[0].Why != "" {
+		text += " (" + fit(ms[0].Why, lineWidth) + ")"
+	}
+	return text + until
+}
