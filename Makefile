@@ -22,10 +22,10 @@ cross: ## All three systems, without cgo
 	GOOS=linux GOARCH=arm64 go build -trimpath -o /dev/null ./cmd/rackproof
 	GOOS=darwin GOARCH=arm64 go build -trimpath -o /dev/null ./cmd/rackproof
 
-demo: build ## A simulated rack: twelve machines, ten faults, one repair; ends in about a minute
-	code=0; $(BIN)/rackproof demo --keep demo-out || code=$$?; \
+demo: build ## A simulated rack: twelve machines, ten faults, one repair; a minute or two after building
+	rm -rf demo-out; code=0; $(BIN)/rackproof demo --keep demo-out || code=$$?; \
 	if [ $$code -ne 3 ]; then echo "demo ended with $$code, wanted 3 (faults were planted)" >&2; exit 1; fi; \
-	echo "Reports are in demo-out/: open demo-out/index.html"
+	echo "Reports: demo-out/reports/index.html"
 
 test: deps lint cross ## Everything CI runs: lint, builds for three systems, all tests with the race detector
 	CGO_ENABLED=1 go test -race -timeout 40m -count=1 ./...

@@ -26,6 +26,7 @@ const (
 	ClassDriver  Class = "driver"
 	ClassImage   Class = "image"
 	ClassCable   Class = "cable"
+	ClassPair    Class = "bmc-host"    // BMC and host that belong to two machines
 	ClassSetting Class = "gpu-setting" // a mode that somebody set, no defect of the part
 	ClassOrder   Class = "order"       // a good part that is not the one ordered
 )

@@ -45,6 +45,7 @@ func (k *known) pair(r *Readings) Finding {
 	case len(other) == 0 && proof != "":
 		return f.Judged(Pass, "host and BMC are one machine: "+proof)
 	case len(other) > 0 && len(same) == 0 && proof == "":
+		f.Class = ClassPair
 		return f.Judged(Fail, "BMC and host are two machines (cabling or address list): "+strings.Join(other, "; "))
 	case len(other) > 0:
 		return f.Judged(Warn, fmt.Sprintf("host and BMC are one machine (%s), but differ in %s: was a board swapped?",

@@ -18,10 +18,12 @@ func Judge(rec *Record, p *profiles.Profile, s *profiles.Spec) Judgement {
 		Profile:   Named{p.Name, p.SHA256()},
 		Spec:      Named{s.Name, s.SHA256()},
 		Coverage:  rec.Meta.Coverage,
+		Run:       runOf(rec),
 		Machine:   machineLine(r),
 		Findings:  []Finding{},
 		NotRun:    []NotRun{},
 		NotTested: []string{},
+		Loads:     loadsOf(rec),
 		Evidence:  evidenceIDs(rec),
 		Simulated: rec.Meta.Simulated,
 	}
@@ -32,6 +34,7 @@ func Judge(rec *Record, p *profiles.Profile, s *profiles.Spec) Judgement {
 	for _, c := range Checks() {
 		j.add(r, c, p, s)
 	}
+	j.dropOtherMachine()
 	j.addUnknownChecks(s)
 	j.NotRun = append(j.NotRun, attemptOpen(r, p, s)...)
 	if open := soakOpen(rec, s); open != nil {
@@ -47,6 +50,15 @@ func Judge(rec *Record, p *profiles.Profile, s *profiles.Spec) Judgement {
 	j.Result = j.sumUp()
 	j.Line = j.firstLine()
 	return j
+}
+
+// runOf is the run that carried the machine. What burnin and capture collect has no
+// run behind it, whatever name the folder on the node had.
+func runOf(rec *Record) string {
+	if rec.Meta.Coverage != CoverFull {
+		return ""
+	}
+	return rec.Meta.Run
 }
 
 // add runs one check and sorts its answers into the judgement.
@@ -80,6 +92,24 @@ func (j *Judgement) add(r *Readings, c Check, p *profiles.Profile, s *profiles.S
 		}
 	}
 	j.NotTested = slices.Compact(j.NotTested)
+}
+
+// dropOtherMachine takes back what was measured on a host that turned out to be
+// another machine: it says nothing about this one, neither good nor bad.
+func (j *Judgement) dropOtherMachine() {
+	if !slices.ContainsFunc(j.Findings, func(f Finding) bool { return f.Class == ClassPair && f.Verdict == Fail }) {
+		return
+	}
+	j.Findings = slices.DeleteFunc(j.Findings, func(f Finding) bool {
+		if f.Check == identity.Name || f.Verdict == NotApplicable {
+			return false
+		}
+		j.NotRun = append(j.NotRun, NotRun{
+			Check: f.Check, Quantity: f.Quantity, Part: f.Part, Scope: f.Scope,
+			Why: "it was measured on a host that is another machine",
+		})
+		return true
+	})
 }
 
 // outOfScope notes a check that is not judged at all, and says so.
@@ -231,7 +261,7 @@ func named(f Finding) int {
 	switch {
 	case f.Serial != "":
 		return 2
-	case f.Address != "":
+	case f.Address != "", f.Class == ClassDIMM && f.Part != memoryPart.Name:
 		return 1
 	default:
 		return 0

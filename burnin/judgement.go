@@ -21,14 +21,24 @@ type Judgement struct {
 	Spec      Named        `json:"spec"`
 	Coverage  Coverage     `json:"coverage"`
 	Result    Result       `json:"result"`
-	Line      string       `json:"line"` // first line for people, at most 100 characters
+	Line      string       `json:"line"`          // first line for people, at most 100 characters
+	Run       string       `json:"run,omitempty"` // in which it can be retested; "" for burnin, capture and loose files
 	Machine   MachineLine  `json:"machine"`
 	Findings  []Finding    `json:"findings"`
 	NotRun    []NotRun     `json:"not_run"`
+	Loads     []LoadTime   `json:"loads"`      // what kept the machine busy
 	NotTested []string     `json:"not_tested"` // what the spec leaves out of scope, and checks that do not exist yet
 	Evidence  []EvidenceID `json:"evidence"`
 	Simulated bool         `json:"simulated,omitempty"`
 	StandIn   bool         `json:"stand_in,omitempty"`
+}
+
+// LoadTime is a load that ran, and for how long. Whole is false when it was cut or
+// ended with an error.
+type LoadTime struct {
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"`
+	Whole   bool    `json:"whole"`
 }
 
 // Named is a profile or spec by name and hash of its resolved bytes.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/rackproof/rackproof/profiles"
 )
@@ -30,8 +31,12 @@ func judgePCIeLink(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding
 	var out []Finding
 	for _, part := range linkParts(r, p) {
 		j := linkJudge{view: &v, part: part, class: pcieClassOf(p, part.Class), check: "pcie.link"}
-		out = append(out, j.width(), j.speed())
-		out = append(out, j.uplinks()...)
+		width, uplinks := j.width(), j.uplinks()
+		if width.Verdict == Fail && len(uplinks) > 0 && !slices.ContainsFunc(uplinks, func(f Finding) bool { return f.Verdict != Pass }) {
+			width.Why += ", upstream port fine"
+		}
+		out = append(out, width, j.speed())
+		out = append(out, uplinks...)
 	}
 	if len(out) == 0 {
 		f := About("pcie.link", "width", machinePart)
@@ -125,23 +130,42 @@ func worstWidth(f Finding, states []linkState, want *profiles.Limit, none error)
 	f.Evidence = refsOfStates(states)
 	f = f.Number(float64(s.link.Width), profiles.Lanes, want)
 	if f.Verdict == Fail {
-		return f.Because("link is x%d, %s x%g (%s)%s", s.link.Width, wantWord(want), want.Number(profiles.Lanes), s.ref, at(s))
+		return f.Because("trained at x%d, profile wants %sx%g, seen %s%s", s.link.Width, wantWord(want), want.Number(profiles.Lanes), whenSeen(states, s), at(s))
 	}
 	return f
 }
 
 func wantWord(l *profiles.Limit) string {
 	if l.Relation == profiles.Min {
-		return "must be at least"
+		return "at least "
 	}
-	return "must be"
+	return ""
+}
+
+// whenSeen says whether the width of s was seen idle, under load, or both.
+func whenSeen(states []linkState, s linkState) string {
+	var idle, loaded bool
+	for _, other := range states {
+		if other.link.Width == s.link.Width && other.where == s.where {
+			under := strings.HasPrefix(other.ref, string(PhaseLoad)+"/")
+			loaded, idle = loaded || under, idle || !under
+		}
+	}
+	switch {
+	case idle && loaded:
+		return "idle and under load"
+	case loaded:
+		return "under load"
+	default:
+		return "idle"
+	}
 }
 
 func deadWords(s linkState) string {
 	if s.where != "" {
-		return s.where + " above it: " + s.dead + " (" + s.ref + ")"
+		return s.where + " above it: " + s.dead
 	}
-	return s.dead + " (" + s.ref + ")"
+	return s.dead
 }
 
 func at(s linkState) string {

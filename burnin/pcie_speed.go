@@ -116,7 +116,7 @@ func speedOf(f Finding, busy []linkState, want *profiles.Limit) Finding {
 	f.Samples = stats(values)
 	f = f.Number(busy[slowest].link.Speed, profiles.GTPerSecond, want)
 	if f.Verdict == Fail {
-		return f.Because("link ran at %g GT/s%s, must be %g GT/s (%s)", busy[slowest].link.Speed, at(busy[slowest]),
+		return f.Because("link ran at %g GT/s%s, profile wants %g GT/s (%s)", busy[slowest].link.Speed, at(busy[slowest]),
 			want.Number(profiles.GTPerSecond), slower(values, want.Number(profiles.GTPerSecond)))
 	}
 	return f

@@ -25,16 +25,25 @@ func soakOpen(rec *Record, s *profiles.Spec) *NotRun {
 
 // loadedSeconds is how long the longest load ran that came to its own end.
 func loadedSeconds(rec *Record) float64 {
-	names := map[string]bool{}
-	for _, l := range Loads() {
-		names[l.Name] = true
-	}
 	longest := 0.0
-	for _, e := range rec.Evidence {
-		whole := e.Ended == EndedExit && e.Exit != nil && *e.Exit == 0
-		if e.Phase == PhaseLoad && names[e.Probe] && whole {
-			longest = max(longest, e.Seconds)
+	for _, l := range loadsOf(rec) {
+		if l.Whole {
+			longest = max(longest, l.Seconds)
 		}
 	}
 	return longest
+}
+
+// loadsOf lists the loads that ran.
+func loadsOf(rec *Record) []LoadTime {
+	out := []LoadTime{}
+	for _, l := range Loads() {
+		e := rec.find(PhaseLoad, l.Name, "")
+		if e == nil || e.Ended == EndedNoTool {
+			continue
+		}
+		whole := e.Ended == EndedExit && e.Exit != nil && *e.Exit == 0
+		out = append(out, LoadTime{Name: l.Name, Seconds: e.Seconds, Whole: whole})
+	}
+	return out
 }

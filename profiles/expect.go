@@ -65,6 +65,8 @@ func (o *order) quantity(limit **Limit, key string, q *Quantity, r Relation, u U
 	}
 }
 
+// limit does not say in which line of which file it stands: machines that expect
+// the same have the same profile, by its hash.
 func (o *order) limit(r Relation, q Quantity) *Limit {
-	return &Limit{Relation: r, Value: q, Provenance: FromAgreed, Source: "batch expect (" + o.pos.String() + ")", Pos: o.pos}
+	return &Limit{Relation: r, Value: q, Provenance: FromAgreed, Source: "expect of the batch", Pos: o.pos}
 }

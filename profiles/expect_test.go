@@ -26,7 +26,7 @@ func TestWithExpect(t *testing.T) {
 		{"PSUs, none expected", with.PSU.Count, Equal, "0"},
 	} {
 		if test.limit == nil || test.limit.Relation != test.relation || test.limit.String() != test.want ||
-			test.limit.Provenance != FromAgreed || test.limit.Source != "batch expect (batch.yaml:7:3)" {
+			test.limit.Provenance != FromAgreed || test.limit.Source != "expect of the batch" {
 			t.Errorf("%s: %+v", test.what, test.limit)
 		}
 	}

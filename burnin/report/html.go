@@ -41,7 +41,7 @@ func render(w io.Writer, name string, data any) error {
 		"css":   func() template.CSS { return template.CSS(css) }, //nolint:gosec // our own embedded stylesheet
 		"short": short, "when": when, "words": words, "plain": plain, "value": value, "limit": limitText,
 		"verdict": verdictText, "scope": scopeText, "partid": PartID, "clip": clip, "join": func(s []string) string { return strings.Join(s, ", ") },
-		"brief": brief, "ladder": ladder, "bad": bad, "more": more, "lines": lines, "open": open, "waived": waived, "delivered": delivered,
+		"brief": brief, "underload": underLoad, "ladder": ladder, "bad": bad, "more": more, "lines": lines, "open": open, "waived": waived, "delivered": delivered,
 	}
 	t, err := template.New(name).Funcs(funcs).ParseFS(files, name)
 	if err != nil {
@@ -174,6 +174,27 @@ func limitText(f burnin.Finding) string {
 	}
 	sign := map[string]string{"min": "≥ ", "max": "≤ "}[f.Relation]
 	return sign + value(f.Limit, f.Unit)
+}
+
+// underLoad says what kept the machine busy and for how long, beside what the spec
+// asks for.
+func underLoad(m *Machine) string {
+	var loads []string
+	for _, l := range m.Loads {
+		s := fmt.Sprintf("%s %s", l.Name, time.Duration(l.Seconds*float64(time.Second)).Round(time.Second))
+		if !l.Whole {
+			s += " (cut)"
+		}
+		loads = append(loads, s)
+	}
+	asked := "the spec asks for no hours"
+	if h := m.Spec.Soak.Hours; h > 0 {
+		asked = fmt.Sprintf("the spec asks for %g h", h)
+	}
+	if len(loads) == 0 {
+		return "nothing; " + asked
+	}
+	return strings.Join(loads, ", ") + "; " + asked
 }
 
 // brief is value, cut to what a column of page 1 holds.

@@ -205,7 +205,7 @@ func TestCausesGroupMachines(t *testing.T) {
 }
 
 func TestTextSpellsALadderOnce(t *testing.T) {
-	j := burnin.Judgement{Line: "FAIL m1 …", Result: burnin.Failed, Machine: burnin.MachineLine{Name: "m1"}}
+	j := burnin.Judgement{Line: "FAIL m1 …", Result: burnin.Failed, Run: "r", Machine: burnin.MachineLine{Name: "m1"}}
 	for _, part := range []string{"GPU SXM1", "GPU SXM2"} {
 		f := finding("pcie.link", "width", part, 8, burnin.Fail, "min")
 		f.Unit, f.Advice = "lanes", []burnin.Advice{{Do: "cords out 60 s", Minutes: 12, Who: "hands"}}

@@ -23,8 +23,8 @@ func Text(w io.Writer, j *burnin.Judgement) error {
 	var b strings.Builder
 	b.WriteString(j.Line + "\n")
 	machine := j.Machine.Name
-	if j.Coverage == burnin.CoverPartial {
-		machine = "" // nothing that could be retested by that name
+	if j.Run == "" {
+		machine = "" // no run in which it could be retested by that name
 	}
 	parts := byPart(j.Worst())
 	said := map[string]bool{}

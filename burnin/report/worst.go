@@ -12,8 +12,9 @@ import (
 // Line is the worst value of one quantity over all parts: the line of page 1.
 type Line struct {
 	burnin.Finding
-	Parts int // how many parts were measured
-	Bad   int // how many of them are not Pass
+	Parts int  // how many parts were measured
+	Bad   int  // how many of them are not Pass
+	Same  bool // all of them, and more than one, measured the same
 }
 
 // WorstByQuantity condenses findings to one line per check and quantity: the worst
@@ -34,6 +35,7 @@ func WorstByQuantity(fs []burnin.Finding, scopes ...profiles.Scope) []Line {
 			order = append(order, key)
 		}
 		l.Parts++
+		l.Same = l.Parts > 1 && (l.Same || l.Parts == 2) && f.Measured == l.Measured && f.Verdict == l.Verdict
 		if f.Verdict > burnin.Pass {
 			l.Bad++
 		}
