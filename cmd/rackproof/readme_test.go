@@ -11,7 +11,8 @@ import (
 	"github.com/rackproof/rackproof/provision"
 )
 
-// The README's batch file loads, and its commands are ones that the program has.
+// The batch files of README and docs load, and the README's commands are ones that
+// the program has.
 func TestReadme(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	if err != nil {
@@ -19,34 +20,9 @@ func TestReadme(t *testing.T) {
 	}
 	readme := string(b)
 
-	t.Run("batch", func(t *testing.T) {
-		block := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(readme)
-		if block == nil {
-			t.Fatal("the README shows no batch file")
-		}
-		dir := t.TempDir()
-		t.Setenv("HOME", dir)
-		t.Setenv("BMC_USER", "admin")
-		t.Setenv("BMC_PASSWORD", "secret")
-		key := filepath.Join(dir, ".ssh", "id_ed25519")
-		file := filepath.Join(dir, "batch.yaml")
-		if err := os.MkdirAll(filepath.Dir(key), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		for name, text := range map[string]string{key: "not looked at", file: strings.ReplaceAll("\n"+block[1], "\n   ", "\n")} {
-			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		a := &app{stateDir: filepath.Join(dir, "state")}
-		batch, _, err := a.loadBatch(file, "", provision.Selector{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(batch.Machines) != 1 || batch.Machines[0].Name != "r12u07" || batch.Machines[0].Profile != "hgx-h100-8" {
-			t.Errorf("machines %+v", batch.Machines)
-		}
-	})
+	for _, file := range []string{"README.md", "docs/batch.md"} {
+		t.Run(file, func(t *testing.T) { loadsBatch(t, file) })
+	}
 
 	commands := regexp.MustCompile("`rackproof ([a-z][^`]*)`").FindAllStringSubmatch(readme, -1)
 	if len(commands) < 6 {
@@ -74,6 +50,41 @@ func TestReadme(t *testing.T) {
 		if !bytes.Contains(targets, []byte("\n"+m[1]+":")) {
 			t.Errorf("the README says make %s, the Makefile has no such target", m[1])
 		}
+	}
+}
+
+// loadsBatch loads the batch file that a page shows. No BMC is asked.
+func loadsBatch(t *testing.T, page string) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("..", "..", page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)\n( *)```yaml\n(.*?)```").FindStringSubmatch(string(b))
+	if block == nil {
+		t.Fatal("the page shows no batch file")
+	}
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	t.Setenv("BMC_USER", "admin")
+	t.Setenv("BMC_PASSWORD", "secret")
+	key := filepath.Join(dir, ".ssh", "id_ed25519")
+	file := filepath.Join(dir, "batch.yaml")
+	if err := os.MkdirAll(filepath.Dir(key), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{key: "not looked at", file: strings.ReplaceAll("\n"+block[2], "\n"+block[1], "\n")} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := &app{stateDir: filepath.Join(dir, "state")}
+	batch, _, err := a.loadBatch(file, "", provision.Selector{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := batch.Machines[0]; m.Name != "r12u07" || m.Profile != "hgx-h100-8" || m.Serial != "S498765X3" {
+		t.Errorf("first machine %+v", m)
 	}
 }
 
