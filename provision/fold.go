@@ -317,7 +317,10 @@ func (m *MachineRun) over(e Event) error {
 	m.Step = ""
 	if m.Result == burnin.Failed || m.Result == burnin.Incomplete {
 		m.Owner = OwnerHands
-		m.Next = "rackproof retest " + m.Machine.Name
+		m.Next = "rackproof done " + m.Machine.Name
+		if m.Result == burnin.Incomplete { // nobody has anything to do first
+			m.Next = "rackproof retest " + m.Machine.Name
+		}
 	}
 	if ladder := m.Facts[FactLadder]; ladder != "" {
 		h := &Hands{}
@@ -329,40 +332,6 @@ func (m *MachineRun) over(e Event) error {
 		if len(h.Do) > 0 && h.Do[0].Who == OwnerVendor {
 			m.Owner = OwnerVendor
 		}
-	}
-	return nil
-}
-
-// again takes the word of a person. A machine that waits in the middle of its
-// attempt is asked again where it stands; one that is over gets a new attempt,
-// in the same run, so that the chain of serials stays whole.
-func (m *MachineRun) again(e Event, p Plan) error {
-	var rep Repaired
-	if err := decode(e, &rep); err != nil {
-		return err
-	}
-	if rep.At.IsZero() {
-		rep.At = e.At
-	}
-	if m.State == StateRun && !m.Stopped {
-		return nil
-	}
-	m.Repairs = append(m.Repairs, rep)
-	if !m.Over() && e.Kind == HandsDone {
-		m.resume(e)
-		return nil
-	}
-	past := PastAttempt{Attempt: m.Attempt, State: m.State, Result: m.Result, Line: or(m.Facts[FactLine], m.Why)}
-	facts := Facts{}
-	for _, k := range carried {
-		if v, ok := m.Facts[k]; ok {
-			facts[k] = v
-		}
-	}
-	*m = MachineRun{
-		Machine: m.Machine, Attempt: m.Attempt + 1, State: StateRun, Owner: OwnerTool, Since: e.At,
-		Step: firstStep(p), Facts: facts, Repairs: m.Repairs,
-		Earlier: append(slices.Clip(m.Earlier), past),
 	}
 	return nil
 }

@@ -117,3 +117,23 @@ func TestStrainedBMCIsReadAlone(t *testing.T) {
 		t.Errorf("%d requests at once after a 503, want 1", n)
 	}
 }
+
+// A pin belongs to the BMC: one that is known by its identity is recognised at an
+// address where another one stood.
+func TestKnownBMCAtAnotherAddress(t *testing.T) {
+	s := serve(t, redfishtest.Options{Tree: small()})
+	store := &pins{known: s.CertSHA256()}
+	if err := store.SetPin(s.Addr(), strings.Repeat("ab", 32)); err != nil {
+		t.Fatal(err)
+	}
+	cfg := config(s)
+	cfg.TLS.Pins = store
+	c, err := redfish.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if sum, _ := store.Pin(s.Addr()); sum != s.CertSHA256() {
+		t.Errorf("the address is pinned to %s, want its new BMC", sum)
+	}
+}

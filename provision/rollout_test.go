@@ -1,0 +1,73 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// faulty is a step whose change fails on every machine.
+type faulty struct{ err error }
+
+func (faulty) Name() string                             { return "change" }
+func (faulty) Done(context.Context, *Env) (bool, error) { return false, nil }
+func (f faulty) Do(context.Context, *Env) (Facts, error) {
+	return nil, f.err
+}
+
+// The brake of a run that is carried on in another process is on there too, until a
+// person lets it go or the profile is another one.
+func TestBrakeOutlivesTheProcess(t *testing.T) {
+	s := newStory(t, "m1", "m2", "m3")
+	model := Machine{Profile: "h100", ProfileSHA256: "0123456789abcdef"}.model()
+	s.add("m1", 1, ChangeEnded, ChangeResult{Model: model, Cause: "no such attribute"})
+	s.add("m2", 1, ChangeEnded, ChangeResult{Model: model, Cause: "no such attribute"})
+	enter := func(r *Run, model string) error {
+		b := NewBrake(map[string]int{model: 36})
+		b.Follow(r.Rollouts, r.Released+1)
+		return b.Enter(t.Context(), model)
+	}
+	r := s.fold()
+	var stuck *Stuck
+	if err := enter(r, model); !errors.As(err, &stuck) || !strings.HasPrefix(stuck.Why, "Stopped after 2 of 36: same cause (no such attribute).") {
+		t.Errorf("in another process: %v", err)
+	}
+	corrected := Machine{Profile: "h100", ProfileSHA256: "fedcba9876543210"}.model()
+	if err := enter(r, corrected); err != nil {
+		t.Errorf("with a corrected profile: %v", err)
+	}
+	if err := enter(s.add("", 0, Resumed, nil).fold(), model); err == nil {
+		t.Error("the same batch again, as after a crash, lets the brake go")
+	}
+	released := s.add("", 0, Resumed, Resume{Release: true}).fold()
+	if err := enter(released, model); err != nil {
+		t.Errorf("after a person said so: %v", err)
+	}
+	running := NewBrake(map[string]int{model: 36}) // in the process that was stopped
+	running.Follow(r.Rollouts, r.Released+1)
+	running.Follow(released.Rollouts, released.Released+1)
+	if err := running.Enter(t.Context(), model); err != nil {
+		t.Errorf("in the same process: %v", err)
+	}
+}
+
+func TestChangeIsRecordedBeforeOthersFollow(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want string
+	}{{nil, "change was carried out, but the machine does not show it"}, {errors.New("m1: S1 has no IOMMU"), "has no IOMMU"}} {
+		e, rec := stepEnv(t, newFakeBMC(), Machine{Profile: "h100"})
+		e.Machine.Name, e.Machine.Serial = "m1", "S1"
+		brake := NewBrake(map[string]int{e.Machine.model(): 10})
+		if err := doneDoDone(t.Context(), StepInfo{Step: faulty{test.err}, Canary: true}, 0, e, brake); err == nil {
+			t.Error("a change that failed ended well")
+		}
+		if len(rec.kinds) != 1 || rec.kinds[0] != ChangeEnded {
+			t.Errorf("recorded %v, want the change", rec.kinds)
+		}
+		if got := brake.wave(e.Machine.model()).Causes; got[test.want] != 1 {
+			t.Errorf("causes %v, want %q", got, test.want)
+		}
+	}
+}
