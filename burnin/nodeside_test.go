@@ -62,7 +62,7 @@ func needsLinux(t *testing.T) {
 func claim(t *testing.T, run string) Claim {
 	t.Helper()
 	needsLinux(t)
-	c := Claim{Run: run, Attempt: 1, Owner: "alice@laptop", Root: filepath.Join(t.TempDir(), "rackproof")}
+	c := Claim{Run: run, Attempt: 1, Owner: "tech@laptop", Root: filepath.Join(t.TempDir(), "rackproof")}
 	t.Cleanup(func() {
 		if _, err := ReleaseNode(context.WithoutCancel(t.Context()), hostShell{}, c.Root, run); err != nil {
 			t.Error("release: ", err)
@@ -267,13 +267,13 @@ func TestSampler(t *testing.T) {
 func TestForeignRunIsRefused(t *testing.T) {
 	c := claim(t, "po4711-r12")
 	f := acquired(t, c)
-	other := Claim{Run: "other", Attempt: 1, Owner: "bob@desk", Root: c.Root}
+	other := Claim{Run: "other", Attempt: 1, Owner: "tech@desk", Root: c.Root}
 	_, err := acquire(t.Context(), hostShell{}, other)
 	var held *HeldError
 	if !errors.As(err, &held) {
 		t.Fatalf("error %v, want a HeldError", err)
 	}
-	if held.Owner != "alice@laptop" || held.Run != "po4711-r12" || held.Busy || held.Silent > time.Minute {
+	if held.Owner != "tech@laptop" || held.Run != "po4711-r12" || held.Busy || held.Silent > time.Minute {
 		t.Errorf("held by %+v", held)
 	}
 	if _, err := ReleaseNode(t.Context(), hostShell{}, c.Root, "other"); !errors.As(err, &held) {
@@ -292,7 +292,7 @@ func TestForeignRunIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	freed, err := ReleaseNode(t.Context(), hostShell{}, c.Root, "other")
-	if err != nil || freed != "run po4711-r12 of alice@laptop" {
+	if err != nil || freed != "run po4711-r12 of tech@laptop" {
 		t.Errorf("release of a dead run: %q, %v", freed, err)
 	}
 	if _, err := f.poll(t.Context(), nil); !errors.Is(err, errNoFolder) {

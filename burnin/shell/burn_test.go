@@ -27,7 +27,7 @@ func burnOptions(sh burnin.Shell, store *burnin.Store, root string, d time.Durat
 			{Name: "os", Command: line("uname -s"), Phases: every},
 			{Name: "pci-sysfs", Command: line("echo full"), Phases: every[1:2], Sampled: true, Sample: line("cat /proc/uptime")},
 		}},
-		Store: store, Machine: burnin.Machine{Name: "bench"}, Run: "r1", Attempt: 1, Owner: "alice@laptop", Resume: true,
+		Store: store, Machine: burnin.Machine{Name: "bench"}, Run: "r1", Attempt: 1, Owner: "tech@laptop", Resume: true,
 		Duration: d, Root: root,
 		Loads: []burnin.Load{
 			{Name: "no-tool", Busy: []burnin.Class{burnin.ClassFan}, Tool: "no-such-tool", Command: spin},
