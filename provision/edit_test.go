@@ -10,7 +10,7 @@ import (
 // finishedStory is m1 failed and m2 under way, both by profile p1.
 func finishedStory(t *testing.T) *story {
 	t.Helper()
-	s := newStory(t, "m1", "m2").ends("one", nil).ends("two", Facts{FactBootID: "b1"}).ends("report", Facts{FactResult: "failed", FactLine: "FAIL m1", FactLadder: `{"why":"x"}`})
+	s := newStory(t, "m1", "m2").ends("one", nil).ends("two", Facts{FactBootID: "b1"}).ends("report", Facts{FactResult: "failed", FactLine: "FAIL m1 (R1 U01) it burns", FactLadder: `{"why":"x"}`})
 	return s.add("m1", 1, MachineOver, nil)
 }
 
@@ -74,7 +74,7 @@ func TestJudgedAgainBurnsNothing(t *testing.T) {
 
 func TestRetestRemembersWhatWas(t *testing.T) {
 	m := finishedStory(t).add("m1", 0, Retested, Repaired{Note: "swapped"}).fold().Machines[0]
-	if len(m.Earlier) != 1 || m.Earlier[0] != (PastAttempt{Attempt: 1, State: StateFailed, Result: burnin.Failed, Line: "FAIL m1"}) {
+	if len(m.Earlier) != 1 || m.Earlier[0] != (PastAttempt{Attempt: 1, State: StateFailed, Result: burnin.Failed, Line: "it burns"}) {
 		t.Errorf("earlier %+v", m.Earlier)
 	}
 }

@@ -177,7 +177,7 @@ func finalTable(state string, run *provision.Run, sel provision.Selector) string
 func before(m *provision.MachineRun) string {
 	var b strings.Builder
 	for _, e := range m.Earlier {
-		fmt.Fprintf(&b, "     was   attempt %d: %s\n", e.Attempt, or(e.Line, string(e.State)))
+		fmt.Fprintf(&b, "     was   attempt %d: %s\n", e.Attempt, strings.TrimSpace(string(e.State)+" "+e.Line))
 	}
 	if n := len(m.Repairs); n > 0 && len(m.Earlier) > 0 && m.Repairs[n-1].Note != "" {
 		fmt.Fprintf(&b, "     done  %s\n", m.Repairs[n-1].Note)

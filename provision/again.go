@@ -1,0 +1,54 @@
+package provision
+
+import "slices"
+
+// Waits reports whether m waits for a person: to do something about it, or to say
+// that it is to be tested again.
+func (m *MachineRun) Waits() bool {
+	switch m.State {
+	case StateHands, StateStuck, StateFailed, StateIncomplete:
+		return true
+	default:
+		return false
+	}
+}
+
+// Passed reports whether m is over and well.
+func (m *MachineRun) Passed() bool {
+	return m.State == StatePassed || m.State == StateDeviations
+}
+
+// again takes the word of a person. A machine that waits in the middle of its
+// attempt is asked again where it stands; one that is over gets a new attempt,
+// in the same run, so that the chain of serials stays whole. One
+// that passed waits for nobody: only a retest touches it.
+func (m *MachineRun) again(e Event, p Plan) error {
+	var rep Repaired
+	if err := decode(e, &rep); err != nil {
+		return err
+	}
+	if rep.At.IsZero() {
+		rep.At = e.At
+	}
+	if m.State == StateRun && !m.Stopped || e.Kind == HandsDone && m.Passed() {
+		return nil
+	}
+	m.Repairs = append(m.Repairs, rep)
+	if !m.Over() && e.Kind == HandsDone {
+		m.resume(e)
+		return nil
+	}
+	past := PastAttempt{Attempt: m.Attempt, State: m.State, Result: m.Result, Line: or(m.said(), m.Why)}
+	facts := Facts{}
+	for _, k := range carried {
+		if v, ok := m.Facts[k]; ok {
+			facts[k] = v
+		}
+	}
+	*m = MachineRun{
+		Machine: m.Machine, Attempt: m.Attempt + 1, State: StateRun, Owner: OwnerTool, Since: e.At,
+		Step: firstStep(p), Facts: facts, Repairs: m.Repairs,
+		Earlier: append(slices.Clip(m.Earlier), past),
+	}
+	return nil
+}
