@@ -3,6 +3,7 @@ package burnin
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/rackproof/rackproof/profiles"
 )
@@ -26,13 +27,14 @@ type healthAsk struct {
 	growth   bool   // by change over the run
 	onlyNew  bool   // of new parts only
 	why      string // what a fault means; %v is what was measured
+	words    func(float64) string
 }
 
 // healthAsks are the questions, damage first.
 var healthAsks = []healthAsk{
 	{
 		quantity: "critical_warning", unit: profiles.Count, of: func(l *SMARTLog) Opt[float64] { return l.CriticalWarning },
-		limit: func(n *profiles.NVMe) *profiles.Limit { return n.CriticalWarning }, why: "the drive warns: critical warning bits %v",
+		limit: func(n *profiles.NVMe) *profiles.Limit { return n.CriticalWarning }, why: "the drive warns (%v)", words: warningWords,
 	},
 	{
 		quantity: "spare", unit: profiles.Percent, of: spareMargin,
@@ -173,12 +175,40 @@ func (a healthAsk) judge(f Finding, d nvmePart, logs []Reading[SMARTLog], limit 
 		return f.number(a.of(&l), a.unit, limit)
 	})
 	if f.Verdict == Fail {
-		f = f.Because(a.why, f.Measured)
+		f = f.Because(a.why, a.said(f.Measured))
 		if a.onlyNew {
 			f.Class = ClassOrder
 		}
 	}
 	return f
+}
+
+// said puts a measured value into words, where it is more than a number.
+func (a healthAsk) said(measured any) any {
+	if n, ok := measured.(float64); ok && a.words != nil {
+		return a.words(n)
+	}
+	return measured
+}
+
+// warningBits are the bits of an NVMe drive's critical warning (NVM Express Base
+// Specification, SMART / Health Information log page, byte 0).
+var warningBits = []string{
+	"spare blocks are below its threshold", "temperature is out of range", "reliability is degraded", "it is read-only now",
+	"its power-loss backup failed", "its persistent memory is unreliable",
+}
+
+func warningWords(bits float64) string {
+	var words []string
+	for i, w := range warningBits {
+		if int(bits)&(1<<i) != 0 {
+			words = append(words, w)
+		}
+	}
+	if len(words) == 0 {
+		return fmt.Sprintf("critical warning %v", bits)
+	}
+	return strings.Join(words, ", ")
 }
 
 func (a healthAsk) growthOf(f Finding, logs []Reading[SMARTLog], limit *profiles.Limit) Finding {
