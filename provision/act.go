@@ -137,7 +137,7 @@ func (a Act) stuck(last error) error {
 	if last != nil {
 		why += ": " + last.Error()
 	}
-	return &Stuck{Why: why, Next: "Look at the machine, then: rackproof resume; nothing was done on a guess."}
+	return &Stuck{Why: why, Do: "Look at the machine; nothing was done on a guess."}
 }
 
 func (a Act) withDefaults() Act {

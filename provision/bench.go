@@ -148,8 +148,8 @@ func within(ctx context.Context, timeout time.Duration, s Step, e *Env, f func(c
 	}
 	if err != nil && limited.Err() != nil && !waits(err) {
 		return false, &Stuck{
-			Why:  fmt.Sprintf("%s did not end within %s: %v", s.Name(), timeout, err),
-			Next: "rackproof resume " + string(e.Run),
+			Why: fmt.Sprintf("%s did not end within %s: %v", s.Name(), timeout, err),
+			Do:  "Look at the machine's console.",
 		}
 	}
 	return ok, err

@@ -75,7 +75,7 @@ func (b *Brake) Enter(ctx context.Context, model string) error {
 		w := b.wave(model)
 		if w.stopped != "" {
 			b.mu.Unlock()
-			return &Stuck{Why: w.stopped, Next: "Correct the profile and run the batch again; or correct the machines that failed, then: rackproof resume."}
+			return &Stuck{Why: w.stopped, Do: "Correct the profile and run the batch again, or correct the machines that failed and resume."}
 		}
 		if w.active < w.width() {
 			w.active++

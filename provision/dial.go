@@ -36,7 +36,7 @@ func (b *Bench) openBMC(ctx context.Context, m Machine) (BMC, error) {
 		}
 		passing := errors.Is(err, redfish.ErrUnreachable) || errors.Is(err, redfish.ErrSessionLimit)
 		if !passing || time.Now().After(limit) {
-			return nil, &Stuck{Why: err.Error(), Next: "Then: rackproof resume"}
+			return nil, &Stuck{Why: err.Error(), Do: bmcChore(err)}
 		}
 		t := time.NewTimer(2 * time.Second)
 		select {
@@ -48,14 +48,35 @@ func (b *Bench) openBMC(ctx context.Context, m Machine) (BMC, error) {
 	}
 }
 
+// credentialChore is what a person does about a secret that is not where the batch
+// says.
+const credentialChore = "Put the credential where the batch file says it is."
+
+// bmcChore is what a person does about a BMC that keeps us out.
+func bmcChore(err error) string {
+	switch {
+	case errors.Is(err, redfish.ErrAuth):
+		return "Check user and password against the tag (0 and O, 1 and I); nothing is tried again before somebody says so."
+	case errors.Is(err, redfish.ErrPasswordChange):
+		return "Set a new password at the BMC, and put it where the batch file says it is."
+	case errors.Is(err, redfish.ErrPinMismatch):
+		return "Find out why the certificate is another one: board or BMC swapped, firmware updated, or another machine at this address."
+	case errors.Is(err, redfish.ErrSessionLimit):
+		return "Close sessions in the BMC's web page, or wait until they end."
+	case errors.Is(err, redfish.ErrUnreachable):
+		return "Check that the PSUs have power, then the BMC's cable and link LED, its VLAN, and its address against the label."
+	}
+	return ""
+}
+
 func (b *Bench) bmcConfig(ctx context.Context, m Machine) (redfish.Config, error) {
 	cfg := redfish.Config{Addr: m.BMC, System: m.System, Log: b.Log, Poll: time.Duration(m.Poll)}
 	var err error
 	if cfg.User, err = m.Login.User.ResolveFor(ctx, m.Name); err != nil {
-		return cfg, &Stuck{Why: err.Error(), Next: "Then: rackproof resume"}
+		return cfg, &Stuck{Why: err.Error(), Do: credentialChore}
 	}
 	if cfg.Password, err = m.Login.Password.ResolveFor(ctx, m.Name); err != nil {
-		return cfg, &Stuck{Why: err.Error(), Next: "Then: rackproof resume"}
+		return cfg, &Stuck{Why: err.Error(), Do: credentialChore}
 	}
 	b.Secrets.Add(cfg.Password)
 	cfg.Refusals = OpenRefusals(b.State)
@@ -71,7 +92,7 @@ func (b *Bench) bmcConfig(ctx context.Context, m Machine) (redfish.Config, error
 func (b *Bench) openNode(ctx context.Context, m Machine, f Facts) (burnin.Shell, error) {
 	addr := or(f[FactHost], m.Host)
 	if addr == "" {
-		return nil, &Stuck{Why: "the batch does not say where the host's SSH answers", Next: "Add `host:` to the machine."}
+		return nil, &Stuck{Why: "the batch does not say where the host's SSH answers", Do: "Add `host:` to the machine."}
 	}
 	cfg := shell.SSHConfig{User: m.SSH.User, Addr: addr, Log: b.Log}
 	if _, _, err := net.SplitHostPort(addr); err != nil {
@@ -80,12 +101,12 @@ func (b *Bench) openNode(ctx context.Context, m Machine, f Facts) (burnin.Shell,
 	if m.SSH.Key != "" {
 		pem, err := m.SSH.Key.ResolveFor(ctx, m.Name)
 		if err != nil {
-			return nil, &Stuck{Why: err.Error(), Next: "Then: rackproof resume"}
+			return nil, &Stuck{Why: err.Error(), Do: credentialChore}
 		}
 		b.Secrets.Add(pem)
 		signer, err := netboot.Signer([]byte(pem))
 		if err != nil {
-			return nil, &Stuck{Why: fmt.Sprintf("%s: %v", m.SSH.Key, err), Next: "Give one without a passphrase, or load it into an agent and leave ssh.key out."}
+			return nil, &Stuck{Why: fmt.Sprintf("%s: %v", m.SSH.Key, err), Do: "Give one without a passphrase, or load it into an agent and leave ssh.key out."}
 		}
 		cfg.Signers = append(cfg.Signers, signer)
 	}

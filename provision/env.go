@@ -64,7 +64,7 @@ func (e *Env) Client(ctx context.Context) (BMC, error) {
 	}
 	if was, is := e.Facts[FactPrint], c.Fingerprint(); was != "" && is != was {
 		why := fmt.Sprintf("another BMC answers at %s than at the beginning of this attempt (certificate %.16s…, was %.16s…)", e.Machine.BMC, is, was)
-		return nil, errors.Join(&Stuck{Why: why, Next: "Nothing was changed through it. Look which machine has this address now; then: rackproof retest " + e.Machine.Name}, c.Close())
+		return nil, errors.Join(&Stuck{Why: why, Do: "Look which machine has this address now; nothing was changed through it.", Next: "rackproof retest " + e.Machine.Name}, c.Close())
 	}
 	e.bmc = c
 	return c, nil

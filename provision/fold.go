@@ -206,8 +206,8 @@ func (m *MachineRun) wait(e Event) error {
 	}
 	var s Stuck
 	err := decode(e, &s)
-	m.set(e, StateStuck, or(s.Owner, OwnerHands), s.Why, s.Next)
-	m.Until = s.Until
+	m.set(e, StateStuck, or(s.Owner, OwnerHands), s.Why, or(s.Next, "rackproof resume "+string(e.Run)))
+	m.Until, m.Do = s.Until, s.Do
 	if s.Anew {
 		m.forgetActs()
 	}
@@ -221,7 +221,7 @@ func (m *MachineRun) set(e Event, s State, owner, why, next string) {
 		m.Since = e.At
 	}
 	m.State, m.Owner, m.Why, m.Next = s, owner, why, next
-	m.Until = zeroTime
+	m.Until, m.Do = zeroTime, ""
 	if s != StateHands {
 		m.Hands = nil
 	}
@@ -267,8 +267,8 @@ func (m *MachineRun) failed(e Event, p Plan) error {
 	m.Failed++
 	switch {
 	case e.Kind == Broke:
-		m.set(e, StateStuck, OwnerTool, f.Error, "run.log has the details; rackproof resume "+string(e.Run))
-		m.Broken = true
+		m.set(e, StateStuck, OwnerTool, f.Error, "rackproof resume "+string(e.Run))
+		m.Broken, m.Do = true, "read run.log in the run's folder: it has the details"
 	case f.Fault:
 		m.Faulted = true
 		m.learn(Facts{FactFault: or(f.Line, f.Error), FactFaultDo: f.Do})

@@ -53,9 +53,9 @@ func (n NodeBurner) Burn(ctx context.Context, b BurnIn) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.As(err, &held), errors.Is(err, burnin.ErrGPUBusy):
-		return &Stuck{Why: err.Error(), Next: "rackproof resume " + string(b.Run)}
+		return &Stuck{Why: err.Error(), Do: "Wait for that work, or end it on the host."}
 	case errors.Is(err, burnin.ErrNodeLost):
-		return &Stuck{Why: err.Error(), Next: "Look at its console and power; then: rackproof resume " + string(b.Run)}
+		return &Stuck{Why: err.Error(), Do: "Look at its console and power."}
 	}
 	return err
 }

@@ -58,7 +58,7 @@ func (b *Bench) planMachine(ctx context.Context, batch *Batch, w Workflow, m Mac
 		err = p.fill(ctx, e, w)
 	}
 	if err != nil {
-		p.Problem = b.Secrets.Redact(err.Error())
+		p.Problem = b.Secrets.Redact(problem(err))
 	}
 	return p
 }
@@ -89,6 +89,22 @@ func (p *MachinePlan) fill(ctx context.Context, e *Env, w Workflow) error {
 		p.Changes = append(p.Changes, changes...)
 	}
 	return nil
+}
+
+// problem says why there is no plan, and what to do about it: there is no run yet
+// that could be resumed.
+func problem(err error) string {
+	if stuck, ok := errors.AsType[*Stuck](err); ok {
+		return (&Stuck{Why: stuck.Why, Do: stuck.Do}).Error()
+	}
+	if hands, ok := errors.AsType[*Hands](err); ok {
+		text := hands.Why
+		if len(hands.Do) > 0 {
+			text += ". To do: " + hands.Do[0].Do
+		}
+		return text
+	}
+	return err.Error()
 }
 
 // planEnv is an Env that records and stores nothing.

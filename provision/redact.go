@@ -109,7 +109,7 @@ func (s *Secrets) clean(err error) error {
 	switch {
 	case errors.As(err, &stuck):
 		c := *stuck
-		c.Why, c.Next = s.Redact(c.Why), s.Redact(c.Next)
+		c.Why, c.Do, c.Next = s.Redact(c.Why), s.Redact(c.Do), s.Redact(c.Next)
 		return &c
 	case errors.As(err, &hands):
 		c := *hands

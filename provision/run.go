@@ -54,6 +54,7 @@ type MachineRun struct {
 	Owner   string            `json:"owner"`
 	Next    string            `json:"next,omitempty"`
 	Why     string            `json:"why,omitempty"` // what matters, one line
+	Do      string            `json:"do,omitempty"`  // what a person looks at or corrects, while STUCK
 	Since   time.Time         `json:"since"`
 	Until   time.Time         `json:"until,omitzero"`
 	Step    string            `json:"step,omitempty"` // under way, or next

@@ -99,7 +99,7 @@ func (s *site) startNetboot(ctx context.Context, b *Batch) error {
 		return nil
 	}
 	if err := s.netboot.Start(context.WithoutCancel(ctx)); err != nil {
-		return &Stuck{Why: err.Error(), Next: "rackproof resume " + b.Name}
+		return &Stuck{Why: err.Error(), Do: "Free that address on this machine, or name another with netboot.listen."}
 	}
 	s.started = true
 	return nil

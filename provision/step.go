@@ -163,7 +163,8 @@ func (h *Hands) Minutes() int {
 // going on: no address, wrong password, silent BMC. It is never hardware.
 type Stuck struct {
 	Why   string    `json:"why"`
-	Next  string    `json:"next"`
+	Do    string    `json:"do,omitempty"`    // what to look at or correct, for whoever stands there
+	Next  string    `json:"next,omitempty"`  // the command that goes on; "" = resume the run
 	Owner string    `json:"owner,omitempty"` // who can help; "" means hands
 	Until time.Time `json:"until,omitzero"`
 	// Anew says that what the step did has been in vain, so that the step acts anew
@@ -172,10 +173,13 @@ type Stuck struct {
 }
 
 func (s *Stuck) Error() string {
-	if s.Next == "" {
-		return s.Why
+	text := s.Why
+	for _, more := range []string{s.Do, s.Next} {
+		if more != "" {
+			text = strings.TrimRight(text, ".") + ". " + more
+		}
 	}
-	return strings.TrimRight(s.Why, ".") + ". " + s.Next
+	return text
 }
 
 // Fault is the error by which a step says that the machine itself is at fault:

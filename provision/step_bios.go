@@ -56,8 +56,8 @@ func (w wishes) check(profile string) error {
 		return nil
 	}
 	return &Stuck{
-		Why:  "BIOS has no attribute for " + w.missing(),
-		Next: fmt.Sprintf("Give the attribute in profile %s (bios.%s.attributes), or take required out of the set.", profile, setBurnIn),
+		Why: "BIOS has no attribute for " + w.missing(),
+		Do:  fmt.Sprintf("Give the attribute in profile %s (bios.%s.attributes), or take required out of the set.", profile, setBurnIn),
 	}
 }
 
@@ -84,7 +84,7 @@ func (s biosSettings) Done(ctx context.Context, e *Env) (bool, error) {
 	w, err := e.wishes(ctx, c, setBurnIn)
 	if errors.Is(err, redfish.ErrUnsupported) {
 		if w.required {
-			return false, &Stuck{Why: fmt.Sprintf("BMC %s does not give BIOS settings", e.Machine.BMC), Next: "Set them by hand, and take required out of the profile's set."}
+			return false, &Stuck{Why: fmt.Sprintf("BMC %s does not give BIOS settings", e.Machine.BMC), Do: "Set them by hand, and take required out of the profile's set."}
 		}
 		e.Facts[FactUnmapped] = "all: the BMC does not give BIOS settings"
 		return true, nil
@@ -183,7 +183,7 @@ func (e *Env) applyBIOS(ctx context.Context, c BMC, want map[string]any, name st
 // firmware takes minutes to tell its BMC.
 func (e *Env) waitBIOS(ctx context.Context, c BMC, want map[string]any) error {
 	var open []redfish.BIOSChange
-	stuck := Stuck{Next: "Look at the setup screen; the BMC took the values and the BIOS did not. Then resume: they are set again.", Anew: true}
+	stuck := Stuck{Do: "Look at the setup screen: the BMC took the values and the BIOS did not. They are set again on resume.", Anew: true}
 	err := e.WaitFor(ctx, e.poll(), stuck, func() (bool, error) {
 		var err error
 		open, err = c.VerifyBIOS(ctx, want)

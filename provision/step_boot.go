@@ -73,8 +73,8 @@ func (boot) isUp(ctx context.Context, e *Env, c BMC) (bool, error) {
 	}
 	if state == redfish.Off {
 		return false, &Stuck{
-			Why:  "the machine is off, and boot.method none starts nothing",
-			Next: "Switch it on, or choose boot.method disk.",
+			Why: "the machine is off, and boot.method none starts nothing",
+			Do:  "Switch it on, or choose boot.method disk.",
 		}
 	}
 	e.Facts[FactBoot] = string(BootNone)
@@ -159,7 +159,7 @@ func (boot) overHTTP(ctx context.Context, e *Env, c BMC) error {
 	}
 	stuck := Stuck{
 		Why:  fmt.Sprintf("the machine was reset and never fetched %s/b/…", strings.SplitN(url, "/b/", 2)[0]),
-		Next: "Check the link of its boot NIC, its VLAN, a firewall on this machine, and that HTTP boot is on in the BIOS. Then resume: it is booted again.",
+		Do:   "Check the link of its boot NIC, its VLAN, a firewall on this machine, and that HTTP boot is on in the BIOS. It is booted again on resume.",
 		Anew: true,
 	}
 	return e.WaitFor(ctx, e.poll()/4, stuck, func() (bool, error) { return fetched(), nil })
@@ -191,11 +191,11 @@ func (e *Env) overrideAct(c BMC, want redfish.Boot, used func() bool) Act {
 // authorized is the public half of the key by which we log in.
 func (e *Env) authorized(ctx context.Context) (string, error) {
 	if e.Machine.SSH.Key == "" {
-		return "", &Stuck{Why: "a host booted over the network needs our public key, and the batch names no ssh.key", Next: "Add `ssh: {key: file:…}`."}
+		return "", &Stuck{Why: "a host booted over the network needs our public key, and the batch names no ssh.key", Do: "Add `ssh: {key: file:…}`."}
 	}
 	pem, err := e.Machine.SSH.Key.ResolveFor(ctx, e.Machine.Name)
 	if err != nil {
-		return "", &Stuck{Why: err.Error(), Next: "rackproof resume " + string(e.Run)}
+		return "", &Stuck{Why: err.Error(), Do: credentialChore}
 	}
 	return netboot.PublicKey([]byte(pem))
 }
@@ -212,7 +212,7 @@ func facing(ctx context.Context, bmc, listen string) (string, error) {
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "udp", bmc) // sends nothing
 	if err != nil {
-		return "", &Stuck{Why: fmt.Sprintf("no way to BMC %s: %v", bmc, err), Next: "Check this machine's network, or name an address with netboot.listen."}
+		return "", &Stuck{Why: fmt.Sprintf("no way to BMC %s: %v", bmc, err), Do: "Check this machine's network, or name an address with netboot.listen."}
 	}
 	defer func() { _ = conn.Close() }()
 	host, _, err := net.SplitHostPort(conn.LocalAddr().String())

@@ -33,7 +33,7 @@ func (b burnIn) Do(ctx context.Context, e *Env) (Facts, error) {
 	}
 	if err := node.Start(ctx); err != nil {
 		if errors.Is(err, shell.ErrHostKey) || errors.Is(err, shell.ErrAuth) {
-			return nil, &Stuck{Why: err.Error(), Next: "The host was booted anew? rackproof retest " + e.Machine.Name}
+			return nil, &Stuck{Why: err.Error(), Do: "Find out whether the host was booted anew, or another one answers at its address.", Next: "rackproof retest " + e.Machine.Name}
 		}
 		return nil, err
 	}

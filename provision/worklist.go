@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/rackproof/rackproof/burnin"
 )
@@ -83,6 +84,9 @@ func Chores(r *Run, sel Selector) []Chore {
 			c.Hands = *m.Hands
 		case m.State == StateStuck:
 			c.Hands = Hands{Why: m.Why, Next: m.Next, Where: or(m.Machine.Where(), m.Machine.Name), Knows: "it asks again on resume"}
+			if m.Do != "" {
+				c.Hands.Do = []burnin.Advice{{Do: strings.TrimSuffix(m.Do, "."), Minutes: 5, Who: OwnerHands}}
+			}
 		default:
 			continue
 		}

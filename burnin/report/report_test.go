@@ -218,7 +218,7 @@ func TestTextSpellsALadderOnce(t *testing.T) {
 	want := "FAIL m1 …\n" +
 		"     part  S/N S-GPU SXM1\n" +
 		"     seen  width 8 lanes, profile wants at least 10 lanes [width 8 lanes, limit ≥ 10 lanes] (pcie.link; evidence before/x)\n" +
-		"     do    1 cords out 60 s, `rackproof retest m1` (12 min, hands)\n" +
+		"     do    1 cords out 60 s, `rackproof done m1` (12 min, hands)\n" +
 		"     also  GPU SXM2 width 8 lanes, profile wants at least 10 lanes\n" +
 		"     part  S/N S-GPU SXM2\n" +
 		"     seen  width 8 lanes, profile wants at least 10 lanes [width 8 lanes, limit ≥ 10 lanes] (pcie.link; evidence before/x)\n"

@@ -123,13 +123,13 @@ func PartID(f burnin.Finding) string {
 }
 
 // Ladder spells out the rungs of an advice ladder, each with its minutes and who
-// may do it. The first names the retest of machine, unless machine is blank.
+// may do it. The first names the command that tests machine again, unless machine is blank.
 func Ladder(machine string, rungs []burnin.Advice) []string {
 	lines := make([]string, 0, len(rungs))
 	for i, r := range rungs {
 		s := fmt.Sprintf("%d %s", i+1, r.Do)
 		if i == 0 && machine != "" {
-			s += fmt.Sprintf(", `rackproof retest %s`", machine)
+			s += fmt.Sprintf(", `rackproof done %s`", machine)
 		}
 		who := r.Who
 		if r.Minutes > 0 {

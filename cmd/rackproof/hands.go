@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rackproof/rackproof/burnin"
 	"github.com/rackproof/rackproof/provision"
 )
 
@@ -48,6 +50,7 @@ Example:
 			for _, run := range runs {
 				chores = append(chores, provision.Chores(run, sel)...)
 			}
+			nameRuns(chores)
 			if a.json {
 				return a.printJSON(map[string]any{"hands": chores})
 			}
@@ -66,7 +69,8 @@ func doneCommand(a *app) *cobra.Command {
 		Use:   "done MACHINE [NOTE]",
 		Short: "Say that hands did what was asked; the right retest follows",
 		Long: `Say that hands did what was asked. A machine that waits in the middle goes on
-where it stands; one that failed gets a new attempt in the same run.
+where it stands; one that failed gets a new attempt in the same run. A machine that
+waits for nobody is left alone.
 
 Example:
   rackproof done r12u07 "cords out 60 s"
@@ -74,12 +78,34 @@ Example:
 ` + failOnHelp + "\n\n" + exitHelp,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.again(cmd.Context(), run, args[:1], provision.HandsDone, provision.Repaired{Note: strings.Join(args[1:], " ")}, &on)
+			return a.again(cmd.Context(), personWord{
+				run: run, machines: args[:1], kind: provision.HandsDone, rep: provision.Repaired{Note: strings.Join(args[1:], " ")}, failOn: &on,
+			})
 		},
 	}
 	on.flag(cmd)
-	cmd.Flags().StringVar(&run, "run", "", "the `run`, where several have the machine (default: the newest)")
+	cmd.Flags().StringVar(&run, "run", "", "the `run`, where the machine waits in several")
 	return cmd
+}
+
+// nameRuns makes the next command of each chore name its run, where there is work
+// in more than one.
+func nameRuns(chores []provision.Chore) {
+	if oneRun(chores) {
+		return
+	}
+	for i := range chores {
+		c := &chores[i]
+		for _, verb := range []string{"done", "retest"} {
+			if word := "rackproof " + verb + " " + c.Machine; c.Hands.Next == word {
+				c.Hands.Next = word + " --run " + string(c.Run)
+			}
+		}
+	}
+}
+
+func oneRun(chores []provision.Chore) bool {
+	return !slices.ContainsFunc(chores, func(c provision.Chore) bool { return c.Run != chores[0].Run })
 }
 
 func choresText(chores []provision.Chore) string {
@@ -87,16 +113,19 @@ func choresText(chores []provision.Chore) string {
 		return "nothing waits for you\n"
 	}
 	var b strings.Builder
-	rack := "\x00"
+	var head string
 	for _, c := range chores {
-		if c.Rack != rack {
-			rack = c.Rack
-			fmt.Fprintf(&b, "%s\n", or(rack, "no rack stated"))
+		now := or(c.Rack, "no rack stated")
+		if !oneRun(chores) {
+			now += ", run " + string(c.Run)
+		}
+		if now != head {
+			head = now
+			fmt.Fprintf(&b, "%s\n", head)
 		}
 		fmt.Fprintf(&b, "  %-6s %s  %s  %s\n", c.State, c.Machine, c.Hands.Where, c.Hands.Why)
 		if len(c.Hands.Do) > 0 { // the rung to take now; the next one is for when it did not help
-			d := c.Hands.Do[0]
-			fmt.Fprintf(&b, "         do     %s (%d min, %s; rung %s)\n", d.Do, d.Minutes, d.Who, or(c.Hands.Ladder, "1 of 1"))
+			fmt.Fprintf(&b, "         do     %s\n", rungText(c.Hands.Do[0], c.Hands.Ladder))
 		}
 		if c.Hands.Knows != "" {
 			fmt.Fprintf(&b, "         known  %s\n", c.Hands.Knows)
@@ -104,6 +133,10 @@ func choresText(chores []provision.Chore) string {
 		fmt.Fprintf(&b, "         then   %s\n", c.Hands.Next)
 	}
 	return b.String()
+}
+
+func rungText(d burnin.Advice, ladder string) string {
+	return fmt.Sprintf("%s (%d min, %s; rung %s)", d.Do, d.Minutes, d.Who, or(ladder, "1 of 1"))
 }
 
 func or(s, fallback string) string {

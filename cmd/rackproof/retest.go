@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os/user"
 	"strings"
 	"time"
@@ -15,12 +14,14 @@ import (
 
 func retestCommand(a *app) *cobra.Command {
 	var run, swapped string
+	var yes bool
 	var on failOn
 	cmd := &cobra.Command{
 		Use:   "retest MACHINE…",
 		Short: "Test a machine anew, in the same run, after a repair",
 		Long: `Test a machine anew, in the same run, so that the chain of attempts and serials
-stays whole. It is the only way in which a finished machine is touched again.
+stays whole. It is the only way in which a finished machine is touched again; one
+that PASSED is only with --yes.
 
 Where two parts of one kind were exchanged, --swapped names their places as the
 report does. The retest then ends in one sentence: the fault follows the part, or
@@ -44,44 +45,41 @@ Example:
 				}
 				rep.Swapped, rep.Note, rep.Part = places, "swapped "+strings.Join(places, " and "), strings.Join(places, ", ")
 			}
-			return a.again(cmd.Context(), run, args, provision.Retested, rep, &on)
+			return a.again(cmd.Context(), personWord{run: run, machines: args, kind: provision.Retested, rep: rep, yes: yes, failOn: &on})
 		},
 	}
 	on.flag(cmd)
 	cmd.Flags().StringVar(&swapped, "swapped", "", "the two places whose parts were exchanged, `A1<->B1` in quotes")
-	cmd.Flags().StringVar(&run, "run", "", "the `run`, where several have the machine (default: the newest)")
+	cmd.Flags().StringVar(&run, "run", "", "the `run`, where several have the machine")
+	cmd.Flags().BoolVar(&yes, "yes", false, "also of a machine that PASSED")
 	return cmd
 }
 
 // again gives the word of a person about machines, and carries the run on for
 // these machines unless another process does.
-func (a *app) again(ctx context.Context, runName string, machines []string, kind provision.Kind, rep provision.Repaired, on *failOn) error {
+func (a *app) again(ctx context.Context, word personWord) error {
 	c, err := a.newCarry()
 	if err != nil {
 		return err
 	}
-	c.failOn = on
-	rep.At, rep.By = time.Now().UTC(), userName()
+	c.failOn = word.failOn
+	word.rep.At, word.rep.By = time.Now().UTC(), userName()
 	engine, err := c.look(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = engine.Close() }()
-	run, err := findRun(ctx, engine, runName, machines[0])
+	run, err := runWaiting(ctx, engine, word.run, word.machines[0])
 	if err != nil {
 		return err
 	}
-	for _, name := range machines {
-		m := run.Find(name)
-		if m == nil {
-			return usageError(fmt.Errorf("no machine %q in run %s", name, run.ID), "rackproof status "+string(run.ID))
-		}
-		if m.Runnable() {
-			return usageError(fmt.Errorf("%s is under way (%s)", name, m.Step), "rackproof status "+string(run.ID))
+	for _, name := range word.machines {
+		if err := word.fits(run, name); err != nil {
+			return err
 		}
 	}
-	for _, name := range machines {
-		if err := tellRun(ctx, engine, run.ID, name, kind, rep); err != nil {
+	for _, name := range word.machines {
+		if err := tellRun(ctx, engine, run.ID, name, word.kind, word.rep); err != nil {
 			return err
 		}
 	}
@@ -94,7 +92,7 @@ func (a *app) again(ctx context.Context, runName string, machines []string, kind
 			return err
 		}
 	}
-	return c.run(ctx, run.ID, provision.Selector{Machines: machines})
+	return c.run(ctx, run.ID, provision.Selector{Machines: word.machines})
 }
 
 func userName() string {

@@ -147,7 +147,7 @@ func (c *carrier) refused(ctx context.Context, m provision.MachineRun, err error
 		return err
 	}
 	return c.tell(ctx, m, m.Step, provision.GotStuck, provision.Stuck{
-		Why: err.Error(), Next: "Wait for it, or cancel it; then: rackproof resume " + string(c.id),
+		Why: err.Error(), Do: "Wait for it, or cancel it.",
 	})
 }
 

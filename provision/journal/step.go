@@ -87,7 +87,7 @@ func (c *carrier) failed(ctx context.Context, m provision.MachineRun, s provisio
 	}
 	if try >= max(s.Tries, 1) {
 		return c.tell(ctx, m, s.Name, provision.GotStuck, provision.Stuck{
-			Why: s.Name + ": " + err.Error(), Next: "rackproof resume " + string(c.id),
+			Why: s.Name + ": " + err.Error(),
 		})
 	}
 	t := time.NewTimer(c.engine.opt.Backoff << min(try-1, 6))
