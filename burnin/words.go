@@ -39,18 +39,26 @@ func (m MachineLine) Place() string {
 
 // firstLine is the line that must be enough on its own.
 func (j *Judgement) firstLine() string {
+	word := j.Result.Word()
+	if j.Result == Failed {
+		word = "FAIL"
+	}
+	return OneLine(word + " " + j.Machine.Place() + " " + j.Reason())
+}
+
+// Reason says why the result is what it is, without naming it or the machine.
+func (j *Judgement) Reason() string {
 	worst := j.Worst()
 	switch {
-	case j.Result == Failed:
-		return OneLine("FAIL " + j.Machine.Place() + " " + worst[0].Sentence())
-	case j.Result == Incomplete && len(worst) > 0:
-		return OneLine("INCOMPLETE " + j.Machine.Place() + " " + worst[0].Sentence())
+	case (j.Result == Failed || j.Result == Incomplete) && len(worst) > 0:
+		return worst[0].Sentence()
 	case j.Result == Incomplete && j.Coverage == CoverPartial:
-		return OneLine("INCOMPLETE " + j.Machine.Place() + " " + j.noFault())
+		return j.noFault()
 	case j.Result == Incomplete:
-		return OneLine("INCOMPLETE " + j.Machine.Place() + " " + j.whyIncomplete())
+		return j.whyIncomplete()
+	default:
+		return j.proven()
 	}
-	return OneLine(j.Result.Word() + " " + j.Machine.Place() + " " + j.proven())
 }
 
 // proven counts what stands behind a pass, and what is remarked all the same.

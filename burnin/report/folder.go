@@ -44,7 +44,7 @@ func Earlier(dirs []string) []Attempt {
 		n, _ := strconv.Atoi(filepath.Base(dir))
 		a := Attempt{Number: n, Result: burnin.Incomplete, Line: "did not get as far as a report"}
 		if j, err := ReadJudgement(filepath.Join(dir, JSONFile)); err == nil {
-			a.Result, a.Line = j.Result, j.Line
+			a.Result, a.Line = j.Result, burnin.OneLine(j.Reason())
 		}
 		if rec, err := burnin.LoadRecord(dir); err == nil {
 			a.Started = rec.Meta.Started
@@ -172,7 +172,7 @@ func NewBatch(name, summary string, ms []*Machine) *Batch {
 		b.Simulated = b.Simulated || m.Simulated
 		b.Rows = append(b.Rows, Row{
 			Name: m.Machine.Name, Rack: place(m.Machine), Attempt: m.Machine.Attempt, Serial: m.Machine.Identity.SystemSerial,
-			Result: m.Result.Word(), Class: string(m.Result), Line: m.Line, Href: fileName(m.Machine.Name) + ".html",
+			Result: m.Result.Word(), Class: string(m.Result), Line: burnin.OneLine(m.Reason()), Href: fileName(m.Machine.Name) + ".html",
 		})
 	}
 	b.Causes = Causes(js)

@@ -25,7 +25,7 @@ type Attempt struct {
 	Number  int
 	Started time.Time
 	Result  burnin.Result
-	Line    string
+	Line    string // why it ended so
 }
 
 // New judges rec and gathers what a report prints.

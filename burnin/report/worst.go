@@ -17,9 +17,10 @@ type Line struct {
 	Same  bool // all of them, and more than one, measured the same
 }
 
-// WorstByQuantity condenses findings to one line per check and quantity: the worst
-// verdict, and of equal ones the value nearest to its limit. It shows the worst
-// cell, never a mean. Quantities of the scopes given only; none given is all.
+// WorstByQuantity condenses findings to one line per check, quantity and class of
+// part: each class has limits of its own. It shows the worst verdict, and of equal
+// ones the value nearest to its limit; the worst cell, never a mean. Findings of
+// the scopes given only; none given is all.
 func WorstByQuantity(fs []burnin.Finding, scopes ...profiles.Scope) []Line {
 	var order []string
 	worst := map[string]*Line{}
@@ -27,7 +28,7 @@ func WorstByQuantity(fs []burnin.Finding, scopes ...profiles.Scope) []Line {
 		if len(scopes) > 0 && !slices.Contains(scopes, f.Scope) {
 			continue
 		}
-		key := f.Check + "/" + f.Quantity
+		key := f.Check + "/" + f.Quantity + "/" + string(f.Class)
 		l, ok := worst[key]
 		if !ok {
 			l = &Line{Finding: f}
@@ -103,13 +104,15 @@ type Cause struct {
 	Example  string   `json:"example"` // sentence of the first
 }
 
-// Causes groups what decides each machine's result by check, quantity and class
-// of part, most machines first: one list for whoever has to act.
+// Causes groups the first finding of each part that decides a machine's result by
+// check, quantity and class of part, most machines first: one list for whoever has
+// to act. What follows from a part's first finding is no cause of its own.
 func Causes(js []burnin.Judgement) []Cause {
 	byKey := map[string]*Cause{}
 	causes := []*Cause{}
 	for i := range js {
-		for _, f := range js[i].Worst() {
+		for _, fs := range byPart(js[i].Worst()) {
+			f := fs[0]
 			key := strings.Join([]string{f.Check, f.Quantity, string(f.Class), f.Verdict.String()}, "\x00")
 			c, ok := byKey[key]
 			if !ok {
