@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/rackproof/rackproof/burnin/report"
+	"github.com/rackproof/rackproof/profiles"
 	"github.com/rackproof/rackproof/provision"
+	"github.com/rackproof/rackproof/provision/journal"
 	"github.com/rackproof/rackproof/provision/simrack"
 )
 
@@ -206,6 +208,44 @@ func (j *rackJob) judgedByAnotherSpec(narrow string) {
 	log, _ := j.does(exitPassed, []string{"status", "job", "--json"})
 	if !strings.Contains(log, `"judged_again": "was FAILED by profile`) {
 		j.t.Errorf("status does not tell it:\n%s", log)
+	}
+}
+
+// Without a terminal nothing is asked: a machine of an open run that became another
+// one is taken over with --yes only.
+func TestEditedSerialWaitsForYes(t *testing.T) {
+	bmc, calls := silentBMC(t)
+	t.Setenv("BMC_USER", "admin")
+	t.Setenv("BMC_PASSWORD", "planted-secret")
+	dir := t.TempDir()
+	file, state := filepath.Join(dir, "batch.yaml"), filepath.Join(dir, "state")
+	batch := "name: job\nprofile: a40-4\nmachines: [{name: m, serial: S1, bmc: \"" + bmc + "\"}]\n"
+	if err := os.WriteFile(file, []byte(batch), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := provision.LoadBatch(file, profiles.Open())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := journal.Open(t.Context(), state, journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Submit(t.Context(), b, provision.Qualify()); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(batch, "S1", "S2", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := cli(t, "run", "-f", file, "--state", state)
+	if code != exitUsage || !strings.Contains(stderr, "1 serial changed (m): asks, 0 untouched") || !strings.Contains(stderr, "add --yes") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	if n := calls.Load(); n != 0 {
+		t.Errorf("the BMC was called %d times", n)
 	}
 }
 

@@ -55,6 +55,7 @@ func Run(t *testing.T, open Open) {
 		{"retest makes a new attempt", testRetest},
 		{"parallel", testParallel},
 		{"edited batch", testEdit},
+		{"brake outlives the process", testRollouts},
 		{"one owner", testOwner},
 		{"watch", testWatch},
 	} {
