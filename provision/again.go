@@ -20,9 +20,9 @@ func (m *MachineRun) Passed() bool {
 
 // again takes the word of a person. A machine that waits in the middle of its
 // attempt is asked again where it stands; one that is over gets a new attempt,
-// in the same run, so that the chain of serials stays whole. One
-// that passed waits for nobody: only a retest touches it.
-func (m *MachineRun) again(e Event, p Plan) error {
+// in the same run, so that the chain of serials stays whole. One that
+// passed waits for nobody: only a retest touches it.
+func (r *Run) again(e Event, m *MachineRun) error {
 	var rep Repaired
 	if err := decode(e, &rep); err != nil {
 		return err
@@ -45,9 +45,13 @@ func (m *MachineRun) again(e Event, p Plan) error {
 			facts[k] = v
 		}
 	}
+	machine, ok := r.Batch.Find(m.Machine.Name) // as the batch file says by now
+	if !ok {
+		machine = m.Machine
+	}
 	*m = MachineRun{
-		Machine: m.Machine, Attempt: m.Attempt + 1, State: StateRun, Owner: OwnerTool, Since: e.At,
-		Step: firstStep(p), Facts: facts, Repairs: m.Repairs,
+		Machine: machine, Attempt: m.Attempt + 1, State: StateRun, Owner: OwnerTool, Since: e.At,
+		Step: firstStep(r.Plan), Facts: facts, Repairs: m.Repairs,
 		Earlier: append(slices.Clip(m.Earlier), past),
 	}
 	return nil

@@ -13,11 +13,12 @@ import (
 type Edit struct {
 	Added, Removed []string
 	Changed        []string // not finished: they take the new values
-	Identity       []string // of Changed: another serial, UUID or BMC: a person must agree
+	Identity       []string // of Changed and Kept: another serial, UUID or BMC: a person must agree
 	What           []string // beside Identity: "serial", "UUID" or "BMC"
 	Judged         []string // finished, another profile or spec: judged again, nothing is burned in
 	Kept           []string // finished, changed otherwise: they keep what they were tested as
 	Untouched      int
+	Unknown        bool // a retest of a finished machine would go by what the run does not know yet
 	Settings       bool // something of the batch as a whole changed
 }
 
@@ -27,6 +28,8 @@ func Compare(r *Run, b *Batch) Edit {
 	var e Edit
 	for _, m := range b.Machines {
 		old := r.Find(m.Name)
+		known, _ := r.Batch.Find(m.Name)
+		e.Unknown = e.Unknown || old != nil && old.Over() && !same(known, m)
 		switch {
 		case old == nil:
 			e.Added = append(e.Added, m.Name)
@@ -34,13 +37,14 @@ func Compare(r *Run, b *Batch) Edit {
 			e.Untouched++
 		case old.Over() && judgedOtherwise(old.Machine, m):
 			e.Judged = append(e.Judged, m.Name)
+		case old.Over() && same(old.Machine.withoutLogins(), m.withoutLogins()):
+			e.Untouched++ // where its secrets are is no matter of a finished machine
 		case old.Over():
 			e.Kept = append(e.Kept, m.Name)
+			e.identity(known, m)
 		default:
 			e.Changed = append(e.Changed, m.Name)
-			if what := otherMachine(old.Machine, m); what != "" {
-				e.Identity, e.What = append(e.Identity, m.Name), append(e.What, what)
-			}
+			e.identity(old.Machine, m)
 		}
 	}
 	for i := range r.Machines {
@@ -52,13 +56,26 @@ func Compare(r *Run, b *Batch) Edit {
 	return e
 }
 
+// identity notes what makes m another machine than the run knows.
+func (e *Edit) identity(known, m Machine) {
+	if what := otherMachine(known, m); what != "" {
+		e.Identity, e.What = append(e.Identity, m.Name), append(e.What, what)
+	}
+}
+
+// withoutLogins is m without the ways to log in.
+func (m Machine) withoutLogins() Machine {
+	m.Login, m.SSH = BMCLogin{}, SSH{}
+	return m
+}
+
 // judgedOtherwise reports whether o and m differ only in what they are judged by.
 func judgedOtherwise(o, m Machine) bool {
 	if o.ProfileSHA256 == m.ProfileSHA256 && o.SpecSHA256 == m.SpecSHA256 {
 		return false
 	}
 	o.judgeBy(m)
-	return same(o, m)
+	return same(o.withoutLogins(), m.withoutLogins())
 }
 
 // otherMachine names what makes m another machine than o, "" when nothing does.
@@ -107,7 +124,7 @@ func (e Edit) String() string {
 		{e.other("BMC"), "BMC changed", ": asks"},
 		{without(e.Changed, e.Identity), "changed", ""},
 		{e.Judged, "finished, other profile or spec", ": judged again, nothing burned in"},
-		{e.Kept, "changed but finished", ": kept as tested, `rackproof retest` tests anew"},
+		{without(e.Kept, e.Identity), "changed but finished", ": kept as tested, `rackproof retest` tests anew"},
 	} {
 		if n := len(p.names); n > 0 {
 			shown := strings.Join(p.names[:min(n, 3)], ", ")
@@ -138,12 +155,12 @@ func without(all, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(some, s) })
 }
 
-// EditError refuses a batch file that makes machines of an open run others.
+// EditError refuses a batch file that makes machines of a run others.
 type EditError struct {
 	Run  RunID
 	Edit Edit
 }
 
 func (e *EditError) Error() string {
-	return fmt.Sprintf("run %s is open, and the batch file now says: %s; nothing was taken over, and no machine was contacted. If that is meant, add --yes", e.Run, e.Edit)
+	return fmt.Sprintf("run %s is there, and the batch file now says: %s; nothing was taken over, and no machine was contacted. If that is meant, add --yes", e.Run, e.Edit)
 }

@@ -38,6 +38,8 @@ func (r *Run) Apply(e Event) error {
 		err = r.changed(e)
 	case e.Kind == JudgedAgain:
 		r.judgeAgain(e, m)
+	case e.Kind == HandsDone, e.Kind == Retested:
+		err = r.again(e, m)
 	default:
 		err = m.apply(e, r.Plan)
 	}
@@ -138,8 +140,6 @@ func firstStep(p Plan) string {
 
 func (m *MachineRun) apply(e Event, p Plan) error {
 	switch e.Kind {
-	case HandsDone, Retested:
-		return m.again(e, p)
 	case StepStarted, Intended, Acted, Progressed, Learned, StepEnded, StepFailed, GotStuck, NeedsHands, Broke, MachineOver:
 		if e.Attempt != m.Attempt { // of an attempt that a retest has ended
 			return nil

@@ -149,7 +149,7 @@ func (c *carry) agrees(e *provision.EditError) bool {
 	if a.json || !isTerminal(a.stderr) || !isTerminal(a.stdin) {
 		return false
 	}
-	a.progress("run %s is open, and the batch file now says: %s", e.Run, e.Edit)
+	a.progress("run %s is there, and the batch file now says: %s", e.Run, e.Edit)
 	_, _ = fmt.Fprint(a.stderr, "Take that over? [y/N] ")
 	answer, _ := bufio.NewReader(a.stdin).ReadString('\n')
 	switch strings.ToLower(strings.TrimSpace(answer)) {

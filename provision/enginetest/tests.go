@@ -229,7 +229,7 @@ func testEdit(t *testing.T, open Open) {
 	b.Machines[0].Serial, b.Machines[1].Serial = "OTHER1", "OTHER2"
 	_, err := s.Submit(t.Context(), b, w.Workflow())
 	var edit *provision.EditError
-	if !errors.As(err, &edit) || !slices.Equal(edit.Edit.Identity, []string{"m2"}) || !slices.Equal(edit.Edit.Kept, []string{"m1"}) || !slices.Equal(edit.Edit.Added, []string{"m3"}) {
+	if !errors.As(err, &edit) || !slices.Equal(edit.Edit.Identity, []string{"m1", "m2"}) || !slices.Equal(edit.Edit.Kept, []string{"m1"}) || !slices.Equal(edit.Edit.Added, []string{"m3"}) {
 		t.Fatalf("an edited serial: %v (%+v)", err, edit)
 	}
 	w.SetFault("m2", "")

@@ -122,7 +122,7 @@ func (e *Engine) submission(ctx context.Context, tx *sql.Tx, last []string, b *p
 		return nil, id, &provision.EditError{Run: id, Edit: edit}
 	}
 	var out []provision.Event
-	if len(edit.Added)+len(edit.Judged) > 0 || !edit.Empty() && !run.Finished() {
+	if len(edit.Added)+len(edit.Judged) > 0 || edit.Unknown || !edit.Empty() && !run.Finished() {
 		ev, err := provision.NewEvent(id, "", provision.Edited, sub)
 		if err != nil {
 			return nil, id, err
