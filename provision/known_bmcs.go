@@ -59,6 +59,9 @@ func (k *KnownBMCs) last(wanted func(KnownBMC) bool) (found KnownBMC) {
 // Pin implements redfish.PinStore.
 func (k *KnownBMCs) Pin(key string) (sha256 string, ok bool) {
 	b := k.last(func(b KnownBMC) bool { return b.Addr == key })
+	if b.SHA256 == released {
+		return "", false
+	}
 	return b.SHA256, b.SHA256 != ""
 }
 
@@ -81,6 +84,13 @@ func (k *KnownBMCs) At(addr string) string {
 
 // SetPin implements redfish.PinStore.
 func (k *KnownBMCs) SetPin(key, sha256 string) error { return k.add(key, sha256) }
+
+// released stands in a line whose address has no pin any more.
+const released = "-"
+
+// Release forgets the pin of an address: the BMC there is not the one meant, and a
+// person is asked to put that right. The BMC itself stays known.
+func (k *KnownBMCs) Release(addr string) error { return k.add(addr, released) }
 
 // Bind says whose BMC showed a certificate at an address.
 func (k *KnownBMCs) Bind(addr, sha256, who string) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,5 +94,27 @@ func TestAnotherBMCInTheMiddleOfAnAttempt(t *testing.T) {
 	var stuck *Stuck
 	if !errors.As(err, &stuck) || !strings.Contains(stuck.Why, "another BMC answers") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Where the wrong BMC answers, hands put it right: the right one may then come to
+// the address, in the same attempt.
+func TestWrongBMCGivesItsAddressFree(t *testing.T) {
+	f := newFakeBMC()
+	e, rec := stepEnv(t, f, Machine{BMC: "192.0.2.1", Serial: "S2"})
+	e.known = OpenKnownBMCs(t.TempDir())
+	e.Facts[FactPrint] = f.Fingerprint()
+	if err := e.known.SetPin("192.0.2.1:443", f.Fingerprint()); err != nil {
+		t.Fatal(err)
+	}
+	var hands *Hands
+	if err := carryOut(t, verifyBMC{}, e); !errors.As(err, &hands) {
+		t.Fatalf("%v, want hands", err)
+	}
+	if pin, ok := e.known.Pin("192.0.2.1:443"); ok || e.Facts[FactPrint] != "" || !slices.Contains(rec.kinds, Learned) {
+		t.Errorf("pin %q, fact %q, recorded %v", pin, e.Facts[FactPrint], rec.kinds)
+	}
+	if !e.known.Known(f.Fingerprint()) {
+		t.Error("the BMC itself is forgotten")
 	}
 }

@@ -3,6 +3,7 @@ package provision
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,6 +41,7 @@ func (verifyBMC) Do(ctx context.Context, e *Env) (Facts, error) {
 	id := inv.System
 	member, err := match(e.Machine, id)
 	if err != nil {
+		e.disown(ctx, c, id)
 		return nil, err
 	}
 	if err := e.bindPin(c, id); err != nil {
@@ -48,7 +50,7 @@ func (verifyBMC) Do(ctx context.Context, e *Env) (Facts, error) {
 	if err := keepBodies(e.Store, probeInventory, c.Recorded(), start); err != nil {
 		return nil, err
 	}
-	facts := Facts{FactUUID: id.UUID, FactBMCMAC: id.BMCMAC, FactMember: member, FactModel: strings.TrimSpace(id.Manufacturer + " " + id.Model)}
+	facts := Facts{FactPrint: c.Fingerprint(), FactUUID: id.UUID, FactBMCMAC: id.BMCMAC, FactMember: member, FactModel: strings.TrimSpace(id.Manufacturer + " " + id.Model)}
 	if n := len(inv.Partial); n > 0 {
 		e.Log.Warn("the BMC did not give all of its inventory", "missing", n, "first", inv.Partial[0])
 	}
@@ -76,6 +78,21 @@ func (e *Env) bindPin(c BMC, id redfish.Identity) error {
 		return wrongMachine(e.Machine, fmt.Sprintf("BMC %s was %s and is %s now, and the batch names neither serial nor UUID; name one, so that it is known which machine is meant", e.Machine.BMC, before, self))
 	}
 	return e.known.Bind(addr, print, self)
+}
+
+// disown lets another BMC come to the address than the one that was found there:
+// hands are about to change a cable or the batch.
+func (e *Env) disown(ctx context.Context, c BMC, id redfish.Identity) {
+	err := e.Learn(ctx, Facts{FactPrint: ""})
+	if addr, self := hostPort(e.Machine.BMC, 443), or(id.UUID, id.BMCMAC); e.known != nil {
+		if !c.Insecure() && c.Fingerprint() != "" && self != "" {
+			err = errors.Join(err, e.known.Bind(addr, c.Fingerprint(), self))
+		}
+		err = errors.Join(err, e.known.Release(addr))
+	}
+	if err != nil {
+		e.Log.Warn("the pin of a BMC that is not the one meant is kept", "err", err)
+	}
 }
 
 // match finds the member of the identity set that the batch's serial equals. A

@@ -148,7 +148,7 @@ func finalTable(state string, run *provision.Run, sel provision.Selector) string
 	told := false
 	for _, m := range run.Sorted(sel) {
 		was := before(m)
-		if m.State == provision.StatePassed && was == "" {
+		if was == "" && (m.State == provision.StatePassed || m.Runnable()) { // the table says all
 			continue
 		}
 		told = true
