@@ -7,15 +7,15 @@ import (
 	"testing"
 )
 
-func planned(t testing.TB) (*PlanFile, *Batch) {
-	t.Helper()
+func planned(tb testing.TB) (*PlanFile, *Batch) {
+	tb.Helper()
 	b := &Batch{Name: "job", Machines: []Machine{{Name: "m1"}, {Name: "m2"}}, Resolved: map[string][]byte{"a": []byte("profile")}}
 	f, err := NewPlanFile(b, Qualify(), "/batch.yaml", "v1", []MachinePlan{
 		{Machine: "m1", UUID: "u1", Changes: []Change{{Step: "bios", What: "IOMMU", Now: "Enabled", Want: "Disabled"}}},
 		{Machine: "m2", Changes: []Change{}, Problem: "silent"},
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return f, b
 }

@@ -39,37 +39,45 @@ func swapSentence(before, after *burnin.Judgement, r Repaired) string {
 	if !ok {
 		return ""
 	}
-	var went, stayed *burnin.Finding
-	measured := false
-	for i := range after.Findings {
-		g := &after.Findings[i]
-		if g.Check != f.Check || g.Quantity != f.Quantity {
-			continue
-		}
-		measured = measured || g.Part == f.Part && g.Verdict == burnin.Pass
-		if g.Verdict != burnin.Fail {
-			continue
-		}
-		if g.Serial == f.Serial {
-			went = g
-		}
-		if g.Part == f.Part && g.Serial != "" && g.Serial != f.Serial {
-			stayed = g
-		}
-	}
+	n := again(after, f)
 	switch {
-	case went != nil && stayed != nil:
+	case n.went != nil && n.stayed != nil:
 		return "" // both are at fault: a swap cannot tell
-	case stayed != nil:
-		return fmt.Sprintf("fault stays with slot %s: it was there with S/N %s, and is with S/N %s", f.Part, f.Serial, stayed.Serial)
-	case went != nil && went.Part != f.Part:
-		return fmt.Sprintf("fault follows part S/N %s: it was in %s, and is in %s", f.Serial, f.Part, went.Part)
-	case went != nil && len(r.Swapped) > 0:
+	case n.stayed != nil:
+		return fmt.Sprintf("fault stays with slot %s: it was there with S/N %s, and is with S/N %s", f.Part, f.Serial, n.stayed.Serial)
+	case n.went != nil && n.went.Part != f.Part:
+		return fmt.Sprintf("fault follows part S/N %s: it was in %s, and is in %s", f.Serial, f.Part, n.went.Part)
+	case n.went != nil && len(r.Swapped) > 0:
 		return fmt.Sprintf("the parts did not change places: S/N %s is in %s as before", f.Serial, f.Part)
-	case went == nil && measured && (len(r.Swapped) > 0 || strings.Contains(strings.ToLower(r.Note), "reseat")):
+	case n.went == nil && n.well && (len(r.Swapped) > 0 || strings.Contains(strings.ToLower(r.Note), "reseat")):
 		return fmt.Sprintf("gone after reseat: watch %s, S/N %s", f.Part, f.Serial)
 	}
 	return ""
+}
+
+// repeated is what a later attempt says of a finding's question.
+type repeated struct {
+	went   *burnin.Finding // it failed of the same part
+	stayed *burnin.Finding // it failed of another part at the same place
+	well   bool            // it passed at the same place
+}
+
+func again(j *burnin.Judgement, f burnin.Finding) repeated {
+	var n repeated
+	for i := range j.Findings {
+		g := &j.Findings[i]
+		if g.Check != f.Check || g.Quantity != f.Quantity {
+			continue
+		}
+		n.well = n.well || g.Part == f.Part && g.Verdict == burnin.Pass
+		switch failed := g.Verdict == burnin.Fail; {
+		case failed && g.Serial == f.Serial:
+			n.went = g
+		case failed && g.Part == f.Part && g.Serial != "":
+			n.stayed = g
+		}
+	}
+	return n
 }
 
 // swapped is the finding that a swap was to explain: the first that failed with

@@ -2,9 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -257,10 +259,18 @@ func TestWaitingSaysForWhat(t *testing.T) {
 		{Machine: provision.Machine{Name: "c"}, State: provision.StateRun, Step: "burn-in"},
 		{Machine: provision.Machine{Name: "d"}, State: provision.StateStuck, Step: "boot"},
 	}}
-	if got, want := waiting(r, provision.Selector{}), "3 under way: 2 in burn-in, until 08:00:00; a in boot (waits for POST)"; got != want {
+	want := []string{"waits: a in boot (waits for POST)", "waits: b in burn-in, until 08:00:00", "waits: c in burn-in"}
+	if got := waiting(r, provision.Selector{}); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := waiting(r, provision.Selector{Machines: []string{"d"}}); got != "" {
+	for i := range spelledOut { // too many for a line each
+		r.Machines = append(r.Machines, provision.MachineRun{Machine: provision.Machine{Name: fmt.Sprint("e", i)}, State: provision.StateRun, Step: "burn-in"})
+	}
+	want = []string{"7 under way: 6 in burn-in, until 08:00:00; a in boot (waits for POST)"}
+	if got := waiting(r, provision.Selector{}); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := waiting(r, provision.Selector{Machines: []string{"d"}}); got != nil {
 		t.Errorf("nothing goes on, and it says %q", got)
 	}
 }
@@ -288,8 +298,13 @@ func TestFailOn(t *testing.T) {
 		codes []int
 		want  int
 	}{
-		{"", []int{5, 3}, 5}, {"failed", []int{5, 3}, 3}, {"failed", []int{5, 4}, 0}, {"incomplete,failed", []int{3, 4}, 3},
-		{"none", []int{5, 3, 4}, 0}, {"none", []int{1, 5}, 1}, {"unfinished", nil, 0},
+		{"", []int{5, 3}, 5},
+		{"failed", []int{5, 3}, 3},
+		{"failed", []int{5, 4}, 0},
+		{"incomplete,failed", []int{3, 4}, 3},
+		{"none", []int{5, 3, 4}, 0},
+		{"none", []int{1, 5}, 1},
+		{"unfinished", nil, 0},
 	} {
 		var f failOn
 		if test.list != "" {
