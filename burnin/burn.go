@@ -142,9 +142,19 @@ func (b *burn) phase(ctx context.Context, phase Phase) error {
 	return nil
 }
 
-// note writes down what happened on the way.
+// note writes down what went wrong on the way.
 func (b *burn) note(text string) {
 	b.Log.Warn(text, "machine", b.Machine.Name)
+	b.keep(text)
+}
+
+// remark writes down what happened on the way as it should.
+func (b *burn) remark(text string) {
+	b.Log.Info(text, "machine", b.Machine.Name)
+	b.keep(text)
+}
+
+func (b *burn) keep(text string) {
 	stamped := time.Now().UTC().Format(time.RFC3339) + " " + text
 	err := b.setMeta(func(m *Meta) { m.Notes = append(m.Notes, stamped) })
 	if err != nil {

@@ -102,7 +102,7 @@ func (b *burn) takeNode(ctx context.Context) (*nodeFolder, error) {
 		}
 	}
 	if folder.again && streamID(b.Store) == folder.id {
-		b.note("picked up the running load")
+		b.remark("picked up the running load")
 		return folder, nil
 	}
 	// What was fetched earlier is of another load, or incomplete.
@@ -303,7 +303,7 @@ func (r *loadRun) progress(report *report) {
 	for _, u := range report.units {
 		if u.kind == "load" && !u.started.IsZero() {
 			began := u.started.Add(-r.facts.skew)
-			r.node.tell(Progress{Phase: PhaseLoad, Doing: "load: " + u.name, Left: max(time.Until(began.Add(r.Duration)), 0)})
+			r.node.tell(Progress{Phase: PhaseLoad, Doing: u.name, Left: max(time.Until(began.Add(r.Duration)), 0)})
 			return
 		}
 	}

@@ -29,7 +29,7 @@ type Node struct {
 // Progress says what is going on, for a line on a terminal or an event.
 type Progress struct {
 	Phase Phase
-	Doing string // "nvidia-smi", "load: stress-ng"
+	Doing string // a probe, or in the phase load a load: "nvidia-smi", "stress-ng"
 	Done  int
 	Total int           // probes of the phase; 0 = not known
 	Left  time.Duration // of a load; 0 = not known

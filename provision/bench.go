@@ -62,7 +62,7 @@ func (b *Bench) Step(ctx context.Context, t Task, rec Recorder) (facts Facts, er
 		}
 		err = b.Secrets.clean(err)
 		if s != nil && err != nil && ctx.Err() == nil {
-			s.log.Warn("step did not end", "machine", t.Machine.Name, "step", t.Step.Name, "try", t.Try, "err", err)
+			s.log.Info("step did not end", "machine", t.Machine.Name, "step", t.Step.Name, "try", t.Try, "err", err)
 		}
 	}()
 	if t.Plan.Version != PlanVersion {

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"os/user"
-	"strings"
 	"time"
 
 	"github.com/rackproof/rackproof/burnin"
@@ -34,10 +33,7 @@ func (n NodeBurner) Burn(ctx context.Context, b BurnIn) error {
 	})()
 	node := &burnin.Node{Shell: b.Node, Origin: burnin.FromSSH, Probes: burnin.Probes(), Profile: b.Profile, Log: n.Log}
 	node.Progress = func(p burnin.Progress) {
-		text, until := p.Doing, time.Time{}
-		if phase := string(p.Phase) + ": "; !strings.HasPrefix(text, phase) {
-			text = phase + text
-		}
+		text, until := string(p.Phase)+": "+p.Doing, time.Time{}
 		if p.Left > 0 {
 			until = time.Now().Add(p.Left)
 		}

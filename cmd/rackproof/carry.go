@@ -209,7 +209,7 @@ func (c *carry) finish(run *provision.Run, sel provision.Selector, interrupted b
 		}
 		return exitWith(code)
 	}
-	a.printf("%s", finalTable(c.state, run, sel))
+	a.printf("%s", finalTable(c.state, run, sel, a.width()))
 	if interrupted {
 		a.progress("interrupted; loads end by themselves soon. Carry on: rackproof resume %s", run.ID)
 	}
@@ -219,11 +219,18 @@ func (c *carry) finish(run *provision.Run, sel provision.Selector, interrupted b
 
 // summary is the last line of a batch, with the exit status as --fail-on has it.
 func (c *carry) summary(run *provision.Run, sel provision.Selector, code int) string {
-	s, own := run.Summary(sel), run.ExitCode(sel)
+	s, own := idle(run).Summary(sel), run.ExitCode(sel)
 	if code == own {
 		return s
 	}
 	return strings.TrimSuffix(s, fmt.Sprintf("exit %d", own)) + fmt.Sprintf("exit %d (--fail-on %s)", code, c.failOn)
+}
+
+// idle is run as it stands when nobody carries it: what could go on is stopped.
+func idle(run *provision.Run) *provision.Run {
+	r := *run
+	r.Cancelled = true
+	return &r
 }
 
 // judgement reads what a machine's latest attempt was judged, or nil.

@@ -15,8 +15,11 @@ import (
 // about a wait comes soon, the next ones seldom, because logs are read later.
 const (
 	firstWord = 5 * time.Second
-	nextWord  = 30 * time.Second
+	nextWord  = 20 * time.Second
 )
+
+// spelledOut is how many machines under way have a line each while they wait.
+const spelledOut = 4
 
 // lines prints one line to stderr for every change of a machine's state or step,
 // and while nothing changes, one line about what is waited for.
@@ -30,6 +33,7 @@ type lines struct {
 	last map[string]string
 	run  *provision.Run
 	next time.Time // of a word about waiting
+	said time.Time // the latest time that stands before a line
 }
 
 func newLines(print func(string, ...any), sel provision.Selector) *lines {
@@ -55,7 +59,7 @@ func (l *lines) event(r *provision.Run, e provision.Event) {
 	}
 	l.last[e.Machine] = now
 	l.next = time.Now().Add(firstWord)
-	l.print("%s", strings.TrimRight(clock(e.At)+" "+pad(m.Machine.Name, 12)+" "+pad(short(m.State), 10)+" "+pad(m.Step, 10)+" "+fit(m.Line(), lineWidth), " "))
+	l.print("%s", strings.TrimRight(clock(l.at(e.At))+" "+pad(m.Machine.Name, 12)+" "+pad(short(m.State), 10)+" "+pad(m.Step, 10)+" "+fit(m.Line(), lineWidth), " "))
 }
 
 func (l *lines) close() {
@@ -85,25 +89,40 @@ func (l *lines) word(now time.Time) {
 		return
 	}
 	l.next = now.Add(nextWord)
-	if text := waiting(l.run, l.sel); text != "" {
-		l.print("%s %s", clock(now), text)
+	for _, text := range waiting(l.run, l.sel) {
+		l.print("%s %s", clock(l.at(now)), text)
 	}
 }
 
-// waiting says what the machines under way do, by step and in one line: a machine
-// that is alone in its step with what it waits for, several by their number; and
-// until when, where that is known.
-func waiting(r *provision.Run, sel provision.Selector) string {
+// at is the time to print for t: events come a little after they happened, and
+// times never go back.
+func (l *lines) at(t time.Time) time.Time {
+	if t.After(l.said) {
+		l.said = t
+	}
+	return l.said
+}
+
+// waiting says what the machines under way do: a line each where they are few, else
+// one line by step, and until when, where that is known.
+func waiting(r *provision.Run, sel provision.Selector) []string {
 	steps := map[string][]*provision.MachineRun{}
-	n := 0
+	var all []*provision.MachineRun
 	for i := range r.Machines {
 		if m := &r.Machines[i]; m.Runnable() && sel.Match(m) {
 			steps[m.Step] = append(steps[m.Step], m)
-			n++
+			all = append(all, m)
 		}
 	}
-	if n == 0 {
-		return ""
+	if len(all) == 0 {
+		return nil
+	}
+	if len(all) <= spelledOut {
+		out := make([]string, 0, len(all))
+		for _, m := range all {
+			out = append(out, "waits: "+waitingIn(m.Step, []*provision.MachineRun{m}))
+		}
+		return out
 	}
 	names := make([]string, 0, len(steps))
 	for s := range steps {
@@ -114,7 +133,7 @@ func waiting(r *provision.Run, sel provision.Selector) string {
 	for _, s := range names {
 		parts = append(parts, waitingIn(s, steps[s]))
 	}
-	return fmt.Sprintf("%d under way: %s", n, strings.Join(parts, "; "))
+	return []string{fmt.Sprintf("%d under way: %s", len(all), strings.Join(parts, "; "))}
 }
 
 func waitingIn(step string, ms []*provision.MachineRun) string {
@@ -122,6 +141,9 @@ func waitingIn(step string, ms []*provision.MachineRun) string {
 	until := ""
 	if !last.Until.IsZero() {
 		until = ", until " + clock(last.Until)
+	}
+	if step == "" {
+		step = "its result"
 	}
 	if len(ms) > 1 {
 		return fmt.Sprintf("%d in %s%s", len(ms), step, until)

@@ -19,6 +19,18 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// width is that of the terminal on stdout, or of a pipe.
+func (a *app) width() int {
+	if f, ok := a.stdout.(*os.File); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > tableWidth {
+			return w
+		} else if err == nil {
+			return tableWidth
+		}
+	}
+	return pipeWidth
+}
+
 // display shows a run while it is under way.
 type display interface {
 	event(*provision.Run, provision.Event)
@@ -110,7 +122,7 @@ func (s screen) View() tea.View {
 	if s.run == nil || s.run.Batch == nil {
 		return tea.NewView("")
 	}
-	text := header(s.run) + tableOf(s.run, s.sel)
+	text := header(s.run) + tableOf(s.run, s.sel, tableStyle{width: tableWidth})
 	rows := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	if s.height > 2 && len(rows) > s.height-1 { // you first: what does not fit is what is well
 		rows = append(rows[:s.height-2], "…")

@@ -220,7 +220,7 @@ func TestTableFitsATerminal(t *testing.T) {
 			State:   s, Result: burnin.Passed, Step: "burn-in", Why: strings.Repeat("ü what matters ", 9), Until: time.Now().Add(90 * time.Minute),
 		})
 	}
-	text := header(r) + tableOf(r, provision.Selector{})
+	text := header(r) + tableOf(r, provision.Selector{}, tableStyle{width: tableWidth})
 	for line := range strings.Lines(text) {
 		if n := len([]rune(strings.TrimRight(line, "\n"))); n > tableWidth {
 			t.Errorf("%d columns: %s", n, line)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -62,6 +63,7 @@ type runState struct {
 	*provision.Run
 	Batch    *provision.Batch        `json:"batch"`
 	Carried  string                  `json:"carried_by,omitempty"`
+	Idle     bool                    `json:"idle,omitempty"` // it could go on, and nobody carries it
 	Summary  string                  `json:"summary"`
 	ExitCode int                     `json:"exit_code"`
 	Machines []*provision.MachineRun `json:"machines"`
@@ -70,9 +72,14 @@ type runState struct {
 func (c *carry) runState(run *provision.Run, sel provision.Selector) runState {
 	b := *run.Batch
 	b.Resolved, b.Machines = nil, nil
-	return runState{
+	s := runState{
 		Run: run, Batch: &b, Carried: ownerAlive(c.state, run.ID), Summary: run.Summary(sel), ExitCode: run.ExitCode(sel), Machines: run.Sorted(sel),
 	}
+	if s.Carried == "" {
+		s.Summary = idle(run).Summary(sel)
+		s.Idle = slices.ContainsFunc(run.Machines, func(m provision.MachineRun) bool { return m.Runnable() })
+	}
+	return s
 }
 
 func (c *carry) listRuns(ctx context.Context, e *journal.Engine, sel provision.Selector) error {
@@ -98,8 +105,15 @@ func (c *carry) listRuns(ctx context.Context, e *journal.Engine, sel provision.S
 		if s.Carried != "" {
 			c.app.printf("%-20s carried by %s\n", "", s.Carried)
 		}
+		if s.Idle {
+			c.app.printf("%-20s %s\n", "", nobodyCarries(s.Run))
+		}
 	}
 	return nil
+}
+
+func nobodyCarries(run *provision.Run) string {
+	return "nobody carries this run: rackproof resume " + string(run.ID)
 }
 
 func (c *carry) showRun(run *provision.Run, sel provision.Selector) error {
@@ -107,7 +121,10 @@ func (c *carry) showRun(run *provision.Run, sel provision.Selector) error {
 	if c.app.json {
 		return c.app.printJSON(s)
 	}
-	c.app.printf("%s\n%s", header(run), tableOf(run, sel))
+	if s.Idle {
+		c.app.printf("%s\n", nobodyCarries(run))
+	}
+	c.app.printf("%s\n%s", header(run), tableOf(run, sel, tableStyle{width: c.app.width(), idle: s.Idle}))
 	if s.Carried != "" {
 		c.app.printf("carried by %s\n", s.Carried)
 	}

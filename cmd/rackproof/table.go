@@ -10,11 +10,18 @@ import (
 	"github.com/rackproof/rackproof/provision"
 )
 
-// tableWidth is that of the live table: it fits every terminal.
-const tableWidth = 80
+// tableWidth is that of the live table: it fits every terminal. pipeWidth is that
+// of a table that no terminal shows.
+const (
+	tableWidth = 80
+	pipeWidth  = 120
+)
 
 // header says what is under way: batch, spec, power of the budget, end.
 func header(r *provision.Run) string {
+	if r.Finished() {
+		return fit(strings.Join([]string{string(r.ID), "spec " + specs(r), "finished"}, " · "), tableWidth) + "\n"
+	}
 	kw, budget := r.Loaded()
 	power := fmt.Sprintf("%.1f kW, no budget stated", kw)
 	if budget > 0 {
@@ -58,16 +65,22 @@ var columns = []struct {
 	most  int
 }{{"U", 8}, {"MACHINE", 12}, {"STATE", 10}, {"STEP", 10}, {"LEFT", 6}}
 
+// tableStyle is how a table is drawn.
+type tableStyle struct {
+	width int
+	idle  bool // nobody carries the run: what could go on does not
+}
+
 // tableOf is the table of machines, you first. Columns are as wide as what stands
 // in them, so that most of a line is left for what matters.
-func tableOf(r *provision.Run, sel provision.Selector) string {
+func tableOf(r *provision.Run, sel provision.Selector, style tableStyle) string {
 	rows := [][]string{{}}
 	for _, c := range columns {
 		rows[0] = append(rows[0], c.title)
 	}
 	rows[0] = append(rows[0], "WHAT MATTERS")
 	for _, m := range r.Sorted(sel) {
-		rows = append(rows, []string{place(m), m.Machine.Name, short(m.State), m.Step, left(m, time.Now()), m.Line()})
+		rows = append(rows, []string{place(m), m.Machine.Name, style.state(m), m.Step, left(m, time.Now()), m.Line()})
 	}
 	widths := make([]int, len(columns))
 	for _, cells := range rows {
@@ -77,19 +90,19 @@ func tableOf(r *provision.Run, sel provision.Selector) string {
 	}
 	var b strings.Builder
 	for _, cells := range rows {
-		b.WriteString(row(widths, cells) + "\n")
+		b.WriteString(row(widths, cells, style.width) + "\n")
 	}
 	return b.String()
 }
 
-func row(widths []int, cells []string) string {
+func row(widths []int, cells []string, width int) string {
 	var b strings.Builder
 	used := 0
 	for i, w := range widths {
 		fmt.Fprintf(&b, "%s ", pad(fit(cells[i], w), w))
 		used += w + 1
 	}
-	return strings.TrimRight(b.String()+fit(cells[len(widths)], tableWidth-used), " ")
+	return strings.TrimRight(b.String()+fit(cells[len(widths)], width-used), " ")
 }
 
 func place(m *provision.MachineRun) string {
@@ -97,6 +110,14 @@ func place(m *provision.MachineRun) string {
 		return m.Machine.Rack
 	}
 	return strings.TrimSpace(fmt.Sprintf("%s U%02d", m.Machine.Rack, m.Machine.U))
+}
+
+// state is that of a machine as people read it.
+func (s tableStyle) state(m *provision.MachineRun) string {
+	if m.Stopped || s.idle && m.Runnable() {
+		return "STOPPED"
+	}
+	return short(m.State)
 }
 
 // short is the state in ten letters.
@@ -142,9 +163,10 @@ func pad(s string, width int) string {
 
 // finalTable is the table of a run that has come to rest, and below it what each
 // machine that is not well needs.
-func finalTable(state string, run *provision.Run, sel provision.Selector) string {
+func finalTable(state string, run *provision.Run, sel provision.Selector, width int) string {
 	var b bytes.Buffer
-	b.WriteString(tableOf(run, sel) + "\n")
+	style := tableStyle{width: width, idle: true}
+	b.WriteString(tableOf(run, sel, style) + "\n")
 	told := false
 	for _, m := range run.Sorted(sel) {
 		was := before(m)
@@ -159,7 +181,10 @@ func finalTable(state string, run *provision.Run, sel provision.Selector) string
 		case j != nil:
 			_ = report.Text(&b, j)
 		default:
-			fmt.Fprintf(&b, "%s %s %s\n", m.State, placed(m), m.Line())
+			fmt.Fprintf(&b, "%s %s %s\n", style.state(m), placed(m), m.Line())
+			if m.Do != "" {
+				fmt.Fprintf(&b, "     do    %s\n", m.Do)
+			}
 			if m.Next != "" {
 				fmt.Fprintf(&b, "     next  %s\n", m.Next)
 			}
