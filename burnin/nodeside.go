@@ -108,6 +108,19 @@ func ReleaseNode(ctx context.Context, sh Shell, root, run string) (freed string,
 	return fmt.Sprintf("run %s of %s", answer.fields["run"], answer.fields["owner"]), nil
 }
 
+// HaltNode ends the loads of a run that another process may watch: it sees that
+// they were stopped. stuck is set when a process does not end.
+func HaltNode(ctx context.Context, sh Shell, root, run string) (stuck bool, err error) {
+	answer, err := sideCall(ctx, sh, "halt", []string{root, run})
+	switch {
+	case err != nil:
+		return false, err
+	case !answer.has("end") && !answer.has("free"):
+		return false, answer.broken("halt")
+	}
+	return answer.has("stuck"), nil
+}
+
 func heldBy(fields map[string]string) error {
 	silent, _ := strconv.Atoi(fields["silent"])
 	return &HeldError{

@@ -302,6 +302,18 @@ stop() { # DIR WHY
 	echo end
 }
 
+# halt ROOT RUN: ends the units of a run, whoever watches them. Its folder stays: by
+# it the watcher sees that they were stopped, and did not break.
+halt() {
+	root=$(root_folder "$1")
+	key=$(sed -n 's/^key //p' "$root/lock" 2>/dev/null)
+	if [ -z "$key" ] || [ "$(sed -n 's/^run //p' "$root/lock")" != "$2" ]; then
+		echo free
+		return 0
+	fi
+	stop "$root/$key" stop
+}
+
 # release ROOT RUN: frees the node. A foreign run is only freed when it is dead.
 release() {
 	root=$(root_folder "$1")

@@ -213,6 +213,24 @@ func TestStopTakesLoadsDown(t *testing.T) {
 	}
 }
 
+// TestHalt: another process ends the loads of a run, and not those of a stranger;
+// whoever watches them sees why.
+func TestHalt(t *testing.T) {
+	c := claim(t, "r1")
+	f := acquired(t, c)
+	if err := f.start(t.Context(), "stress", "load", "sleep 300", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if stuck, err := HaltNode(t.Context(), hostShell{}, c.Root, "other"); err != nil || stuck {
+		t.Error(stuck, err)
+	}
+	f.until(t, "unit runs", nil, func(r *report) bool { return unitOf(r.units, "stress").state == "runs" })
+	if stuck, err := HaltNode(t.Context(), hostShell{}, c.Root, "r1"); err != nil || stuck {
+		t.Error(stuck, err)
+	}
+	f.until(t, "stopped", nil, func(r *report) bool { return r.ended == endedStop && r.loadsOver() })
+}
+
 func TestDeadMan(t *testing.T) {
 	c := claim(t, "r1")
 	c.DeadMan = time.Second

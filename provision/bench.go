@@ -210,13 +210,18 @@ func (b *Bench) openers() openers {
 	return o
 }
 
-// StopLoads takes down what a run left on a host that nobody carries on.
-func (b *Bench) StopLoads(ctx context.Context, run RunID, m *MachineRun) error {
+// StopLoads takes down what a run has on a host. With carried, another process
+// carries the run: it frees the host itself, unless it has not come to that yet.
+func (b *Bench) StopLoads(ctx context.Context, run RunID, m *MachineRun, carried bool) error {
 	node, err := b.openers().node(ctx, m.Machine, m.Facts)
 	if err != nil {
 		return b.Secrets.clean(fmt.Errorf("%s: %w; its dead-man timer ends the load by itself", m.Machine.Name, err))
 	}
-	_, err = burnin.ReleaseNode(ctx, node, "", string(run))
+	if carried {
+		_, err = burnin.HaltNode(ctx, node, "", string(run))
+	} else {
+		_, err = burnin.ReleaseNode(ctx, node, "", string(run))
+	}
 	return errors.Join(err, node.Close())
 }
 

@@ -3,6 +3,7 @@ package nodetest
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -82,7 +83,7 @@ func (f *folder) busy(now time.Time) bool {
 // side answers a verb of nodeside.sh.
 func (h *host) side(verb string, args []string, stdin io.Reader) reply {
 	input := ""
-	if verb == "acquire" || verb == "release" || verb == "start" {
+	if slices.Contains([]string{"acquire", "release", "halt", "start"}, verb) {
 		b, _ := io.ReadAll(stdin)
 		input = string(b)
 	}
@@ -97,6 +98,12 @@ func (h *host) side(verb string, args []string, stdin io.Reader) reply {
 		return h.acquire(args, now)
 	case "release":
 		return h.release(args, now)
+	case "halt":
+		if h.folder == nil || len(args) < 2 || h.folder.run != args[1] {
+			return reply{out: "free\n"}
+		}
+		h.folder.end("stop", now)
+		return reply{out: "end\n"}
 	}
 	if h.folder == nil || len(args) == 0 || args[0] != h.folder.dir() {
 		return reply{out: "nofolder\n"}
