@@ -78,6 +78,19 @@ func (n *Node) Up() bool {
 	return n.up != nil
 }
 
+// Busy reports whether anything of rackproof runs on the host: a load or a sampler.
+func (n *Node) Busy() bool {
+	n.mu.Lock()
+	up := n.up
+	n.mu.Unlock()
+	if up == nil {
+		return false
+	}
+	up.mu.Lock()
+	defer up.mu.Unlock()
+	return up.folder != nil && up.folder.busy(time.Now())
+}
+
 // Boot brings the host up: everything that the last one held in memory is gone.
 func (n *Node) Boot(ctx context.Context, b Boot) error {
 	n.Down()

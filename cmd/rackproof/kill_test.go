@@ -3,17 +3,23 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/rackproof/rackproof/burnin"
 	"github.com/rackproof/rackproof/burnin/report"
 	"github.com/rackproof/rackproof/provision"
 	"github.com/rackproof/rackproof/provision/simrack"
@@ -28,6 +34,20 @@ func TestMain(m *testing.M) {
 		return
 	}
 	os.Exit(m.Run())
+}
+
+// killSeed, RACKPROOF_KILL_SEED, chooses other moments than those of every day.
+func killSeed(t *testing.T) uint64 {
+	t.Helper()
+	text := os.Getenv("RACKPROOF_KILL_SEED")
+	if text == "" {
+		return 2026
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seed
 }
 
 // killed says how often rackproof is killed in one run, and in how many runs:
@@ -56,7 +76,7 @@ func TestKilledAndResumed(t *testing.T) {
 	for i := range runs {
 		t.Run(fmt.Sprintf("seed%d", i), func(t *testing.T) {
 			t.Parallel()
-			moments := rand.New(rand.NewPCG(2026, uint64(i)))
+			moments := rand.New(rand.NewPCG(killSeed(t), uint64(i)))
 			k := newKillRun(t, uint64(i+1))
 			for kills := 0; kills < perRun; {
 				life := 50*time.Millisecond + time.Duration(moments.Int64N(int64(took)*2/3))
@@ -64,6 +84,7 @@ func TestKilledAndResumed(t *testing.T) {
 				if code < 0 {
 					kills++
 					t.Logf("kill %d: after %s", kills, life)
+					k.whole()
 					continue
 				}
 				k.check(code, want)
@@ -79,6 +100,10 @@ func (k *killRun) check(code int, want outcome) {
 	k.t.Helper()
 	if code != exitHardware {
 		k.t.Fatalf("exit %d, want %d\n%s", code, exitHardware, k.output)
+	}
+	k.whole()
+	if left, err := fs.Glob(os.DirFS(k.state()), "runs/*/*/*/*/.*"); err != nil || len(left) != 0 {
+		k.t.Errorf("left behind: %v, %v", left, err)
 	}
 	got := k.outcome()
 	if !maps.Equal(got.results, want.results) {
@@ -133,26 +158,44 @@ func (k *killRun) state() string { return filepath.Join(k.dir, "state") }
 // when it was killed.
 func (k *killRun) rackproof(life time.Duration) int {
 	k.t.Helper()
-	ctx, cancel := context.WithTimeout(k.t.Context(), 4*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0], "run", "-f", k.batch(), "--state", k.state(), "--yes")
-	cmd.Env = append(os.Environ(), asRackproof+"=1")
-	for name, value := range k.rack.Credentials() {
-		cmd.Env = append(cmd.Env, name+"="+value)
-	}
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.WaitDelay = time.Second
-	if err := cmd.Start(); err != nil {
-		k.t.Fatal(err)
-	}
+	p := k.start("run", "-f", k.batch(), "--yes")
 	if life > 0 {
-		timer := time.AfterFunc(life, func() { _ = cmd.Process.Kill() })
+		timer := time.AfterFunc(life, func() { _ = p.cmd.Process.Kill() })
 		defer timer.Stop()
 	}
-	_ = cmd.Wait()
-	k.output = out.Bytes()
-	return cmd.ProcessState.ExitCode()
+	code := p.wait()
+	k.output = p.out.Bytes()
+	return code
+}
+
+// process is a rackproof of its own.
+type process struct {
+	cmd *exec.Cmd
+	out bytes.Buffer // of both streams, to be read when it has ended
+}
+
+// start starts a verb on the run's state folder; it ends with the test at the latest.
+func (k *killRun) start(args ...string) *process {
+	k.t.Helper()
+	ctx, cancel := context.WithTimeout(k.t.Context(), 4*time.Minute)
+	k.t.Cleanup(cancel)
+	p := &process{cmd: exec.CommandContext(ctx, os.Args[0], append(args, "--state", k.state())...)}
+	p.cmd.Env = append(os.Environ(), asRackproof+"=1")
+	for name, value := range k.rack.Credentials() {
+		p.cmd.Env = append(p.cmd.Env, name+"="+value)
+	}
+	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
+	p.cmd.WaitDelay = time.Second
+	if err := p.cmd.Start(); err != nil {
+		k.t.Fatal(err)
+	}
+	return p
+}
+
+// wait returns the exit code, -1 when it was killed.
+func (p *process) wait() int {
+	_ = p.cmd.Wait()
+	return p.cmd.ProcessState.ExitCode()
 }
 
 // results are the verdicts of every finding of every machine, by its id, and what
@@ -176,6 +219,41 @@ func (k *killRun) results() map[string]string {
 		}
 	}
 	return all
+}
+
+// whole looks at the state folder as a killed rackproof left it: the journal is
+// sound, and no file is half written.
+func (k *killRun) whole() {
+	k.t.Helper()
+	journal := filepath.Join(k.state(), "journal.db")
+	if _, err := os.Stat(journal); errors.Is(err, fs.ErrNotExist) {
+		return // killed before it made one
+	}
+	db, err := sql.Open("sqlite", journal)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	var word string
+	if err := db.QueryRowContext(k.t.Context(), "PRAGMA integrity_check").Scan(&word); err != nil || word != "ok" {
+		k.t.Fatalf("journal: %q, %v", word, err)
+	}
+	err = filepath.WalkDir(k.state(), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") || filepath.Ext(path) != ".json" {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if !json.Valid(b) {
+			k.t.Errorf("%s is half written: %.60q", path, b)
+		}
+		if d.Name() == "evidence.json" && err == nil {
+			_, err = burnin.LoadRecord(filepath.Dir(path)) // checks every hash
+		}
+		return err
+	})
+	if err != nil {
+		k.t.Error(err)
+	}
 }
 
 // acts are what the rack counted, without what may happen any number of times.

@@ -146,6 +146,17 @@ func (r *Rack) Acts() map[string]map[string]int {
 	return all
 }
 
+// Busy lists the machines on whose host anything of rackproof runs now.
+func (r *Rack) Busy() []string {
+	var busy []string
+	for _, name := range r.order {
+		if r.machines[name].node.Busy() {
+			busy = append(busy, name)
+		}
+	}
+	return busy
+}
+
 // SetFault plants a fault, "" takes every fault away. What is soldered or plugged
 // is only seen after the next boot, as on real hardware.
 func (r *Rack) SetFault(machine, fault string) error {
