@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -54,22 +55,25 @@ func Earlier(dirs []string) []Attempt {
 	return out
 }
 
+// Folder judges what lies at path by what stands in it.
+func Folder(path string) ([]*Machine, error) { return By{}.Folder(path) }
+
 // Folder judges what lies at path: one attempt (folder or tarball), one machine's
 // attempts, or all machines of a run, each by its last attempt.
-func Folder(path string) ([]*Machine, error) {
+func (by By) Folder(path string) ([]*Machine, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !info.IsDir() || isAttempt(path) {
-		m, err := Load(path)
+		m, err := by.Load(path)
 		if err != nil {
 			return nil, err
 		}
 		return []*Machine{m}, nil
 	}
 	if dirs, err := Attempts(path); err == nil && len(dirs) > 0 {
-		m, err := latest(dirs)
+		m, err := by.latest(dirs)
 		return []*Machine{m}, err
 	}
 	entries, err := os.ReadDir(path)
@@ -82,7 +86,7 @@ func Folder(path string) ([]*Machine, error) {
 		if err != nil || len(dirs) == 0 {
 			continue // run.log and the like
 		}
-		m, err := latest(dirs)
+		m, err := by.latest(dirs)
 		if err != nil {
 			return nil, err
 		}
@@ -94,8 +98,8 @@ func Folder(path string) ([]*Machine, error) {
 	return all, nil
 }
 
-func latest(dirs []string) (*Machine, error) {
-	m, err := Load(dirs[len(dirs)-1])
+func (by By) latest(dirs []string) (*Machine, error) {
+	m, err := by.Load(dirs[len(dirs)-1])
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +108,8 @@ func latest(dirs []string) (*Machine, error) {
 }
 
 // Write renders machines into out: per machine NAME.html and NAME.json, and for
-// several a page and a file over all of them. Formats are "html" and "json".
+// several a page and a file over all of them. Formats are "html", "json" and "tar":
+// the evidence packet NAME.tar.gz, which holds all that was measured.
 func Write(out, batch, summary string, ms []*Machine, formats []string) ([]string, error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return nil, err
@@ -125,7 +130,7 @@ func Write(out, batch, summary string, ms []*Machine, formats []string) ([]strin
 				return written, err
 			}
 		}
-		if len(ms) > 1 {
+		if len(ms) > 1 && format != "tar" {
 			if err := put(b.all(format, ms)); err != nil {
 				return written, err
 			}
@@ -144,9 +149,27 @@ func (m *Machine) one(format string) (string, []byte, error) {
 		var page strings.Builder
 		err := HTML(&page, m)
 		return name, []byte(page.String()), err
+	case "tar":
+		b, err := m.packet()
+		return fileName(m.Machine.Name) + ".tar.gz", b, err
 	default:
-		return name, nil, fmt.Errorf("format %q: want html or json", format)
+		return name, nil, fmt.Errorf("format %q: want html, json or tar", format)
 	}
+}
+
+// packet is the evidence as one .tar.gz: made of a folder, or the one that m was
+// read from.
+func (m *Machine) packet() ([]byte, error) {
+	info, err := os.Stat(m.From)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return os.ReadFile(m.From)
+	}
+	var b bytes.Buffer
+	err = burnin.Pack(m.From, &b)
+	return b.Bytes(), err
 }
 
 func (b *Batch) all(format string, ms []*Machine) (string, []byte, error) {

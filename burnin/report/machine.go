@@ -17,6 +17,13 @@ type Machine struct {
 	Profile   *profiles.Profile
 	Inventory []burnin.InventoryGroup
 	Attempts  []Attempt
+	From      string // folder or tarball of the evidence
+}
+
+// Unfinished reports whether the attempt has not come to its end: then there is
+// nothing that a customer could declare.
+func (m *Machine) Unfinished() bool {
+	return m.Coverage != burnin.CoverPartial && m.Record.Meta.Ended.IsZero()
 }
 
 // Attempt is one attempt at this machine and how it ended; the last is the one
@@ -37,28 +44,55 @@ func New(rec *burnin.Record, p *profiles.Profile, s *profiles.Spec) *Machine {
 	}
 }
 
-// FromRecord judges rec against the profile and spec that stand in it, the ones
-// it was judged with when it was made.
-func FromRecord(rec *burnin.Record) (*Machine, error) {
-	if len(rec.Profile) == 0 || len(rec.Spec) == 0 {
-		return nil, fmt.Errorf("%s: the evidence holds no profile or spec (a bare capture); judge it with `rackproof judge --profile NAME`", rec.Meta.Machine)
+// By is what evidence is judged by. The zero By is the profile and spec that stand
+// in the evidence, the ones it was judged with when it was made.
+type By struct {
+	Profile *profiles.Profile // nil = the stored one
+	Spec    *profiles.Spec    // nil = the stored one
+	Default *profiles.Spec    // where neither is there: a bare capture
+}
+
+// Record judges rec.
+func (by By) Record(rec *burnin.Record) (*Machine, error) {
+	p, s := by.Profile, by.Spec
+	var err error
+	switch {
+	case p != nil:
+		rec.Machine.Guessed = false
+	case len(rec.Profile) == 0:
+		return nil, fmt.Errorf("%s: the evidence holds no profile (a bare capture); name one with --profile NAME", rec.Meta.Machine)
+	default:
+		if p, err = profiles.ParseResolved(rec.Profile); err != nil {
+			return nil, fmt.Errorf("%s: profile.yaml in the evidence: %w", rec.Meta.Machine, err)
+		}
 	}
-	p, err := profiles.ParseResolved(rec.Profile)
-	if err != nil {
-		return nil, fmt.Errorf("%s: profile.yaml in the evidence: %w", rec.Meta.Machine, err)
-	}
-	s, err := profiles.ParseResolvedSpec(rec.Spec)
-	if err != nil {
-		return nil, fmt.Errorf("%s: spec.yaml in the evidence: %w", rec.Meta.Machine, err)
+	switch {
+	case s != nil:
+	case len(rec.Spec) == 0 && by.Default == nil:
+		return nil, fmt.Errorf("%s: the evidence holds no spec (a bare capture); name one with --spec NAME", rec.Meta.Machine)
+	case len(rec.Spec) == 0:
+		s = by.Default
+	default:
+		if s, err = profiles.ParseResolvedSpec(rec.Spec); err != nil {
+			return nil, fmt.Errorf("%s: spec.yaml in the evidence: %w", rec.Meta.Machine, err)
+		}
 	}
 	return New(rec, p, s), nil
 }
 
-// Load reads an evidence folder or tarball and judges it as FromRecord does.
-func Load(path string) (*Machine, error) {
+// Load reads an evidence folder or tarball and judges it.
+func (by By) Load(path string) (*Machine, error) {
 	rec, err := burnin.LoadRecord(path)
 	if err != nil {
 		return nil, err
 	}
-	return FromRecord(rec)
+	m, err := by.Record(rec)
+	if err != nil {
+		return nil, err
+	}
+	m.From = path
+	return m, nil
 }
+
+// Load reads an evidence folder or tarball and judges it by what stands in it.
+func Load(path string) (*Machine, error) { return By{}.Load(path) }

@@ -43,7 +43,7 @@ func attempt(t *testing.T, machine string) string {
 "percentage_used":0,"data_units_written":5,"power_on_hours":3,"power_cycles":2,"media_errors":0,"num_err_log_entries":0}}`),
 	}
 	err = errorsOf(
-		store.SetMeta(burnin.Meta{Schema: burnin.EvidenceSchema, Run: "r", Machine: machine, Attempt: 1, Coverage: burnin.CoverHost}),
+		store.SetMeta(burnin.Meta{Schema: burnin.EvidenceSchema, Run: "r", Machine: machine, Attempt: 1, Coverage: burnin.CoverHost, Ended: time.Date(2026, 5, 4, 3, 12, 1, 0, time.UTC)}),
 		store.SetMachine(burnin.Machine{Name: machine, Rack: "R1", U: 7, Customer: "Customer <i>", Order: "PO-1"}),
 		store.SetProfile(p.Bytes(), s.Bytes()),
 		store.Add(drive),

@@ -127,6 +127,9 @@ func choresText(chores []provision.Chore) string {
 		if len(c.Hands.Do) > 0 { // the rung to take now; the next one is for when it did not help
 			fmt.Fprintf(&b, "         do     %s\n", rungText(c.Hands.Do[0], c.Hands.Ladder))
 		}
+		if slices.ContainsFunc(c.Hands.Do, func(d burnin.Advice) bool { return strings.Contains(d.Do, "evidence packet") }) {
+			fmt.Fprintf(&b, "         packet rackproof report %s --machines %s --format tar --out packets\n", c.Run, c.Machine)
+		}
 		if c.Hands.Knows != "" {
 			fmt.Fprintf(&b, "         known  %s\n", c.Hands.Knows)
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rackproof/rackproof/burnin"
 	"github.com/rackproof/rackproof/provision"
 	"github.com/rackproof/rackproof/provision/journal"
 )
@@ -57,5 +58,19 @@ func TestWaitsInSeveralRuns(t *testing.T) {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("hands does not say %q:\n%s", want, stdout)
 		}
+	}
+}
+
+// Advice that wants the evidence packet comes with the command that writes it.
+func TestHandsSayHowToGetThePacket(t *testing.T) {
+	c := provision.Chore{Run: "job", Machine: "bad", State: provision.StateFailed, Hands: provision.Hands{
+		Do: []burnin.Advice{{Do: "Open a vendor ticket with the evidence packet", Minutes: 5, Who: "vendor"}}, Next: "rackproof done bad",
+	}}
+	if text := choresText([]provision.Chore{c}); !strings.Contains(text, "packet rackproof report job --machines bad --format tar --out packets\n") {
+		t.Errorf("%s", text)
+	}
+	c.Hands.Do[0].Do = "cords out 60 s"
+	if text := choresText([]provision.Chore{c}); strings.Contains(text, "packet") {
+		t.Errorf("%s", text)
 	}
 }

@@ -17,31 +17,39 @@ import (
 func reportCommand(a *app) *cobra.Command {
 	var formats []string
 	var out string
+	var by judgeFlags
 	var sel provision.Selector
 	cmd := &cobra.Command{
 		Use:   "report (RUN | DIR | FILE.tar.gz)",
 		Short: "Render the test record of a run or of stored evidence",
 		Long: `Render the test record of a run or of stored evidence: one page per machine, and
 one over all of them. Everything on it comes from the evidence folder, which is
-judged again with the profile and spec that stand in it.
+judged again with the profile and spec that stand in it; --profile and --spec go
+over them, and a bare capture needs --profile. With --format tar there is one
+evidence packet for each machine, NAME.tar.gz: what a vendor's ticket wants.
 
 Example:
   rackproof report po4711-r12 --out reports
   rackproof report ./r12u07.tar.gz --format json --out .
+  rackproof report po4711-r12 --machines r12u07 --format tar --out ticket
 
 ` + exitHelp,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, f := range formats {
-				if f != "html" && f != "json" {
-					return usageError(fmt.Errorf("--format %s: this version writes html and json", f), "--format html,json")
+				if f != "html" && f != "json" && f != "tar" {
+					return usageError(fmt.Errorf("--format %s: this version writes html, json and tar", f), "--format html,json,tar")
 				}
 			}
 			path, err := a.evidencePath(args[0])
 			if err != nil {
 				return err
 			}
-			ms, err := report.Folder(path)
+			judged, err := a.judgedBy(by)
+			if err != nil {
+				return err
+			}
+			ms, err := judged.Folder(path)
 			if err != nil {
 				return usageError(err, "name a run of `rackproof status`, or an evidence folder or tarball")
 			}
@@ -51,10 +59,29 @@ Example:
 			return a.renderReport(args[0], ms, out, formats)
 		},
 	}
-	cmd.Flags().StringSliceVar(&formats, "format", []string{"html", "json"}, "`list` of html, json")
+	cmd.Flags().StringSliceVar(&formats, "format", []string{"html", "json"}, "`list` of html, json, tar")
+	cmd.Flags().StringVar(&by.profile, "profile", "", "`name` or file of the profile (default: the stored one)")
+	cmd.Flags().StringVar(&by.spec, "spec", "", "`name` or file of the acceptance spec (default: the stored one, else standard)")
 	selectorFlags(cmd, &sel)
 	cmd.Flags().StringVar(&out, "out", "reports", "`folder` to write to")
 	return cmd
+}
+
+// judgedBy finds the profile and spec that were named.
+func (a *app) judgedBy(f judgeFlags) (by report.By, err error) {
+	lib := a.library()
+	if f.profile != "" {
+		if by.Profile, err = lib.Profile(f.profile); err != nil {
+			return by, usageError(err, "rackproof profile list")
+		}
+	}
+	if f.spec != "" {
+		if by.Spec, err = lib.Spec(f.spec); err != nil {
+			return by, usageError(err, "rackproof profile list")
+		}
+	}
+	by.Default, err = lib.Spec("standard")
+	return by, err
 }
 
 // chosen keeps the machines that sel chooses: by the states of the run that was
