@@ -29,7 +29,7 @@ const (
 // exitHelp stands at the end of every --help.
 const exitHelp = `Exit codes: 0 passed or done, 1 rackproof failed, 2 usage or bad input,
 3 hardware failed, 4 incomplete (a required check not proven), 5 not finished
-(waits for people or was stopped; resumable).`
+(waits for people, was stopped, or the machine could not be reached; resumable).`
 
 // app is what every verb shares: streams, global flags and where state lives.
 type app struct {
@@ -85,8 +85,8 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
-	return a.report(err)
+	cmd, err := root.ExecuteContextC(ctx)
+	return a.report(wrongLine(cmd.CommandPath(), err))
 }
 
 // report prints err the way the caller asked for and returns the exit status.
@@ -97,9 +97,6 @@ func (a *app) report(err error) int {
 	var e *exitError
 	if !errors.As(err, &e) {
 		e = &exitError{code: exitFailed, Code: "failed", Message: err.Error()}
-		if isUsage(err) {
-			e.code, e.Code, e.Next = exitUsage, "usage", "rackproof --help"
-		}
 	}
 	if e.quiet {
 		return e.code
@@ -110,6 +107,21 @@ func (a *app) report(err error) int {
 	}
 	_, _ = fmt.Fprintln(a.stderr, "rackproof: "+e.Error())
 	return e.code
+}
+
+// wrongLine makes the error of a wrong command line point to the help of the verb
+// at path.
+func wrongLine(path string, err error) error {
+	e, ours := errors.AsType[*exitError](err)
+	switch {
+	case err == nil:
+		return nil
+	case ours && e.code == exitUsage && e.Next == "" && !e.quiet:
+		e.Next = path + " --help"
+	case !ours && isUsage(err):
+		return usageError(err, path+" --help")
+	}
+	return err
 }
 
 // isUsage recognises the errors cobra makes of a wrong command line.

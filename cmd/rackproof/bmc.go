@@ -58,7 +58,8 @@ func bmcCommand(a *app) *cobra.Command {
 			}
 			rest := a.bmcVerbs(&o)
 			rest.SetArgs(args[1:])
-			return rest.ExecuteContext(cmd.Context())
+			sub, err := rest.ExecuteContextC(cmd.Context())
+			return wrongLine(strings.Replace(sub.CommandPath(), " ADDR", " "+o.addr, 1), err)
 		},
 	}
 	o.flags(cmd.Flags())
@@ -69,7 +70,7 @@ func bmcCommand(a *app) *cobra.Command {
 func (o *bmcOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.user, "user", o.user, "`reference` to the user name")
 	f.StringVar(&o.password, "password", o.password, "`reference` to the password")
-	f.StringVar(&o.tls, "tls", o.tls, "trust in the certificate: pin, ca:`FILE` or insecure")
+	f.StringVar(&o.tls, "tls", o.tls, "trust in the certificate: `pin|ca:FILE|insecure`")
 	f.StringVar(&o.system, "system", o.system, "`id` of the host, where the BMC has several")
 }
 

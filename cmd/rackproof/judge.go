@@ -58,6 +58,11 @@ func (a *app) judge(f *judgeFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	if len(f.probes) > 0 {
+		for _, err := range burnin.Unreadable(rec) {
+			a.progress("%v", err)
+		}
+	}
 	p, err := a.profileFor(f.profile, rec)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -128,7 +129,7 @@ func (c *carry) submit(ctx context.Context, e *journal.Engine, b *provision.Batc
 	id, err := e.Submit(ctx, b, w)
 	if edit, ok := errors.AsType[*provision.EditError](err); ok {
 		if !c.agrees(edit) {
-			return "", usageError(err, "")
+			return "", usageError(err, "rackproof run -f "+b.Source+" --yes")
 		}
 		b.Confirmed = true
 		id, err = e.Submit(ctx, b, w)
@@ -159,6 +160,22 @@ func (c *carry) agrees(e *provision.EditError) bool {
 	return false
 }
 
+// unsetVariables are the environment variables that a batch refers to and that are
+// not set, where nothing else is wrong with it.
+func unsetVariables(problems profiles.Problems) []string {
+	var names []string
+	for _, p := range problems {
+		_, name, ok := strings.Cut(p.Text, " is not set; export ")
+		if !ok {
+			return nil
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // loadBatch reads a batch and the workflow it wants. Bad input ends with every
 // mistake at its place, before anything is contacted.
 func (a *app) loadBatch(file, workflow string, sel provision.Selector) (*provision.Batch, provision.Workflow, error) {
@@ -166,8 +183,11 @@ func (a *app) loadBatch(file, workflow string, sel provision.Selector) (*provisi
 	batch, err := provision.LoadBatch(file, a.library())
 	if err != nil {
 		next := "name a batch file with -f"
-		if _, ok := errors.AsType[profiles.Problems](err); ok {
+		if problems, ok := errors.AsType[profiles.Problems](err); ok {
 			next = "correct the file; nothing was contacted"
+			if names := unsetVariables(problems); len(names) > 0 {
+				next = "export " + strings.Join(names, " ") + "; nothing was contacted"
+			}
 		}
 		return nil, none, usageError(err, next)
 	}

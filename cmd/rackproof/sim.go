@@ -15,6 +15,8 @@ import (
 	"github.com/hashicorp/go-multierror"
 	"github.com/spf13/cobra"
 
+	"github.com/rackproof/rackproof/burnin/nodetest"
+	"github.com/rackproof/rackproof/profiles"
 	"github.com/rackproof/rackproof/provision/simrack"
 	"github.com/rackproof/rackproof/redfish/redfishtest"
 )
@@ -37,8 +39,16 @@ func simCommand(a *app) *cobra.Command {
 			"writes a batch file and the credentials that it refers to. With --tree it serves a\n" +
 			"captured Redfish tree instead, as a BMC whose power, boot override and BIOS behave.\n" +
 			"A fault is NAME for the first machine or MACHINE=NAME.\n\n" +
+			"Simulated machines print a control URL; over it a script plays the hands:\n" +
+			"  GET  /machines              what there is, with its fault\n" +
+			"  GET  /acts                  what was done to each machine, and how often\n" +
+			"  GET  /batch?name=NAME       a batch file\n" +
+			"  GET  /credentials           the environment variables it refers to\n" +
+			"  POST /machines/NAME/fault   {\"fault\": \"gpu-x8\"}: breaks it\n" +
+			"  POST /machines/NAME/repair  puts everything right\n\n" +
 			"Examples:\n  rackproof sim --machines 4 --fault gpu-x8 --out /tmp/rack\n" +
-			"  rackproof sim --tree captures/supermicro.tar.gz --listen 127.0.0.1:8443\n\n" + exitHelp,
+			"  rackproof sim --tree captures/supermicro.tar.gz --listen 127.0.0.1:8443\n" +
+			"  curl -X POST http://127.0.0.1:9000/machines/r12u07/repair    # with --listen 127.0.0.1:9000\n\n" + exitHelp,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.machines < 1 {
@@ -99,12 +109,16 @@ func (a *app) simRack(ctx context.Context, o simOptions) error {
 
 // plantFaults reads [MACHINE=]NAME. A name may hold '=' itself ("slow=200ms").
 func plantFaults(specs []simrack.MachineSpec, faults []string) error {
+	names := slices.Concat(nodetest.FaultNames(), redfishtest.FaultNames())
 	for _, f := range faults {
 		i := 0
 		if machine, name, ok := strings.Cut(f, "="); ok {
 			if at := slices.IndexFunc(specs, func(s simrack.MachineSpec) bool { return s.Name == machine }); at >= 0 {
 				i, f = at, name
 			}
+		}
+		if err := knownFault(f, names); err != nil {
+			return err
 		}
 		if specs[i].Fault != "" {
 			return fmt.Errorf("machine %s has the fault %s already; one machine has one fault", specs[i].Name, specs[i].Fault)
@@ -114,8 +128,27 @@ func plantFaults(specs []simrack.MachineSpec, faults []string) error {
 	return nil
 }
 
+// knownFault refuses a fault that there is not, and names the nearest and all.
+func knownFault(spec string, names []string) error {
+	name, _, _ := strings.Cut(spec, "*")
+	name, _, _ = strings.Cut(name, "=")
+	if slices.Contains(names, name) {
+		return nil
+	}
+	near := ""
+	if n := profiles.Nearest(name, names); n != "" {
+		near = ", did you mean " + n + "?"
+	}
+	return fmt.Errorf("--fault %s: no such fault or machine%s There are: %s", spec, or(near, "."), strings.Join(names, ", "))
+}
+
 // simTree serves a captured tree, once for each machine.
 func (a *app) simTree(ctx context.Context, o simOptions) (err error) {
+	for _, f := range o.faults {
+		if err := knownFault(f, redfishtest.FaultNames()); err != nil {
+			return usageError(err, "")
+		}
+	}
 	tree, err := loadTree(o.tree)
 	if err != nil {
 		return usageError(err, "give a folder or .tar.gz that holds redfish/v1/…/index.json, as `rackproof bmc ADDR capture` writes it")
