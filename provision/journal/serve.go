@@ -23,12 +23,18 @@ func (e *Engine) Serve(ctx context.Context) error {
 	work, cancel := context.WithCancelCause(ctx)
 	defer wg.Wait()
 	defer cancel(nil)
+	fail := func(err error) { // the first error counts: what comes of ending is none
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil && work.Err() == nil {
+			failed = err
+			cancel(err)
+		}
+	}
 	for work.Err() == nil {
 		bell := e.bell()
 		ids, err := e.served(work)
-		if err != nil {
-			return ended(ctx, err)
-		}
+		fail(err)
 		for _, id := range ids {
 			mu.Lock()
 			busy := active[id]
@@ -37,9 +43,7 @@ func (e *Engine) Serve(ctx context.Context) error {
 				continue
 			}
 			lease, err := e.own(work, id)
-			if err != nil {
-				return ended(ctx, err)
-			}
+			fail(err)
 			if lease == nil {
 				continue
 			}
@@ -48,14 +52,10 @@ func (e *Engine) Serve(ctx context.Context) error {
 			mu.Unlock()
 			wg.Go(func() {
 				err := e.carry(work, id)
-				err = errors.Join(err, lease.Release())
+				fail(errors.Join(err, lease.Release()))
 				mu.Lock()
 				defer mu.Unlock()
 				delete(active, id)
-				if err != nil && work.Err() == nil {
-					failed = err
-					cancel(err)
-				}
 			})
 		}
 		pause(work, bell)
