@@ -163,7 +163,10 @@ func (t *transport) broken(ctx context.Context, c call, err error) error {
 	if errors.Is(err, ErrPinMismatch) {
 		return err
 	}
-	return &lostError{fmt.Errorf("%w: %s", ErrUnreachable, t.explain(err))}
+	return &lostError{
+		error:  fmt.Errorf("%w: %s", ErrUnreachable, t.explain(err)),
+		silent: errors.Is(err, context.DeadlineExceeded),
+	}
 }
 
 func (t *transport) explain(err error) string {
@@ -184,7 +187,10 @@ func (t *transport) explain(err error) string {
 }
 
 // lostError says that no answer came: an act may or may not have happened.
-type lostError struct{ error }
+type lostError struct {
+	error
+	silent bool // for the whole time of a request, not cut short
+}
 
 func (e *lostError) Unwrap() error { return e.error }
 
@@ -193,9 +199,15 @@ func isLost(err error) bool {
 	return ok
 }
 
+// isSilent reports whether the BMC had its whole time and said nothing.
+func isSilent(err error) bool {
+	lost, ok := errors.AsType[*lostError](err)
+	return ok && lost.silent
+}
+
 // read asks for a resource. Asking again is harmless, so a lost connection and a
 // BMC that is not ready are retried twice; both also mean that it is under
-// strain.
+// strain. One that was silent for the whole time of a request is told at once.
 func (t *transport) read(ctx context.Context, uri string) (*answer, error) {
 	const tries = 3
 	for try := 1; ; try++ {
@@ -204,7 +216,7 @@ func (t *transport) read(ctx context.Context, uri string) (*answer, error) {
 			return a, err
 		}
 		t.gate.strain()
-		if try == tries {
+		if try == tries || isSilent(err) {
 			return a, err
 		}
 		if err := pause(ctx, retryAfter(a, time.Duration(try)*t.retry)); err != nil {
