@@ -30,6 +30,9 @@ type Bench struct {
 	// OpenBMC and OpenNode make connections; nil = Redfish and SSH.
 	OpenBMC  func(context.Context, Machine) (BMC, error)
 	OpenNode func(context.Context, Machine, Facts) (burnin.Shell, error)
+	// Planned, if set, is told of every machine of a plan as soon as its BMC has
+	// answered or not; calls do not overlap.
+	Planned func(p MachinePlan, done, total int)
 
 	mu   sync.Mutex
 	runs map[RunID]*site

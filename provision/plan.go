@@ -35,8 +35,17 @@ func (b *Bench) PlanBatch(ctx context.Context, batch *Batch, w Workflow, sel Sel
 	out := make([]MachinePlan, len(chosen))
 	gate := NewGate(batch)
 	var wg sync.WaitGroup
+	var telling sync.Mutex
+	done := 0
 	for i, m := range chosen {
 		wg.Go(func() {
+			defer func() {
+				telling.Lock()
+				defer telling.Unlock()
+				if done++; b.Planned != nil {
+					b.Planned(out[i], done, len(chosen))
+				}
+			}()
 			free, err := gate.Slot(ctx)
 			if err != nil {
 				out[i] = MachinePlan{Machine: m.Name, Problem: err.Error()}
@@ -55,6 +64,9 @@ func (b *Bench) planMachine(ctx context.Context, batch *Batch, w Workflow, m Mac
 	e, err := b.planEnv(batch, m)
 	if err == nil {
 		defer func() { _ = e.Close() }()
+		if load := int(loadTime(e).Minutes()); load > p.Minutes { // the profile's time is without a soak
+			p.Minutes += load
+		}
 		err = p.fill(ctx, e, w)
 	}
 	if err != nil {

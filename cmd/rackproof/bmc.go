@@ -21,6 +21,7 @@ import (
 type bmcOptions struct {
 	addr, system        string
 	user, password, tls string
+	waits               string // what is waited for, where that takes long
 }
 
 const bmcLong = `Drive one BMC by hand, over Redfish.
@@ -134,6 +135,7 @@ func (a *app) withBMC(ctx context.Context, o *bmcOptions, acts bool, do func(*re
 		}
 		defer func() { _ = lease.Release() }()
 	}
+	defer a.waitWords(o.addr, o.waits, waitWord)()
 	c, err := redfish.Open(ctx, cfg)
 	if err != nil {
 		return bmcError(o.addr, err)
@@ -150,7 +152,7 @@ func (a *app) withBMC(ctx context.Context, o *bmcOptions, acts bool, do func(*re
 }
 
 func (a *app) bmcConfig(ctx context.Context, o *bmcOptions) (redfish.Config, string, error) {
-	cfg := redfish.Config{Addr: o.addr, System: o.system, Log: a.log}
+	cfg := redfish.Config{Addr: o.addr, System: o.system, Log: a.log, GracefulWait: gracefulWait}
 	state, err := a.state()
 	if err != nil {
 		return cfg, "", err

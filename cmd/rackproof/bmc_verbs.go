@@ -21,6 +21,7 @@ func (a *app) bmcPower(o *bmcOptions) *cobra.Command {
 		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: []string{"on", "off", "force-off", "restart"},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			o.waits = powerWaits(strings.Join(args, ""))
 			return a.withBMC(cmd.Context(), o, len(args) > 0, func(c *redfish.Client) error {
 				if len(args) > 0 {
 					if err := c.SetPower(cmd.Context(), redfish.PowerAction(args[0])); err != nil {

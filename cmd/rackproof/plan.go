@@ -30,7 +30,7 @@ Example:
   rackproof plan -f batch.yaml -o night.plan
   rackproof run --plan night.plan
   rackproof plan -f batch.yaml --json
-    {"batch": "po4711-r12", "power": [], "machines": [{"machine": "r12u07", "rack": "R12", "u": 7,
+    {"batch": "po4711-r12", "power": [], "soak": [], "machines": [{"machine": "r12u07", "rack": "R12", "u": 7,
       "is": "Supermicro SYS-821GE-TNHR", "uuid": "…", "serial_is": "system_serial", "minutes": 45, "kw": 10.2,
       "changes": [{"step": "bios", "what": "IOMMU", "now": "Enabled", "want": "Disabled"}]}]}
 
@@ -73,6 +73,13 @@ func (c *carry) plan(ctx context.Context, b *provision.Batch, w provision.Workfl
 	quiet.live = false
 	bench := quiet.bench()
 	defer func() { _ = bench.Close() }()
+	bench.Planned = func(p provision.MachinePlan, done, total int) {
+		said := or(p.Is, "answered")
+		if p.Problem != "" {
+			said = fit(p.Problem, lineWidth)
+		}
+		c.app.progress("asked %d of %d: %s  %s", done, total, p.Machine, said)
+	}
 	return bench.PlanBatch(ctx, b, w, sel)
 }
 
@@ -187,7 +194,7 @@ func begun(m *provision.MachineRun) bool {
 }
 
 func (a *app) printPlan(b *provision.Batch, plans []provision.MachinePlan) error {
-	advice := provision.PowerAdvice(b)
+	advice, soak := provision.PowerAdvice(b), provision.SoakAdvice(b)
 	code := exitPassed
 	for _, p := range plans {
 		if p.Problem != "" {
@@ -198,7 +205,10 @@ func (a *app) printPlan(b *provision.Batch, plans []provision.MachinePlan) error
 		if advice == nil {
 			advice = []string{}
 		}
-		err := a.printJSON(map[string]any{"batch": b.Name, "machines": plans, "power": advice})
+		if soak == nil {
+			soak = []string{}
+		}
+		err := a.printJSON(map[string]any{"batch": b.Name, "machines": plans, "power": advice, "soak": soak})
 		if err != nil {
 			return err
 		}
@@ -209,6 +219,9 @@ func (a *app) printPlan(b *provision.Batch, plans []provision.MachinePlan) error
 	}
 	for _, line := range advice {
 		a.printf("power: %s\n", line)
+	}
+	for _, line := range soak {
+		a.printf("soak: %s\n", line)
 	}
 	a.printf("%s\n", planSummary(plans))
 	return exitWith(code)
@@ -224,10 +237,12 @@ func planText(p provision.MachinePlan) string {
 		b.WriteString(", serial matches " + p.Serial)
 	}
 	if p.Minutes > 0 {
-		b.WriteString("  " + strconv.Itoa(p.Minutes) + " min")
+		b.WriteString("  " + minutesText(p.Minutes))
 	}
 	if p.KW > 0 {
 		b.WriteString("  " + strconv.FormatFloat(p.KW, 'f', 1, 64) + " kW under load")
+	} else {
+		b.WriteString("  kW under load not stated by the profile")
 	}
 	b.WriteString("\n")
 	if p.Problem != "" {
@@ -235,9 +250,29 @@ func planText(p provision.MachinePlan) string {
 		return b.String()
 	}
 	for _, c := range p.Changes {
-		b.WriteString("  " + c.String() + "\n")
+		b.WriteString("  " + changeText(c) + "\n")
 	}
 	return b.String()
+}
+
+// changeText is a change in the words of those who stand beside the machine.
+func changeText(c provision.Change) string {
+	switch c.What {
+	case "reset":
+		return c.Step + ": restarts the machine once"
+	case "boots":
+		return c.Step + ": starts " + c.Want + " (" + c.Now + " now)"
+	case "load":
+		return c.Step + ": under load for " + c.Want
+	}
+	return c.String()
+}
+
+func minutesText(n int) string {
+	if n < 120 {
+		return strconv.Itoa(n) + " min"
+	}
+	return fmt.Sprintf("%d h %d min", n/60, n%60)
 }
 
 func planSummary(plans []provision.MachinePlan) string {

@@ -116,6 +116,9 @@ func (a *app) runBatch(ctx context.Context, f runFlags) error {
 	for _, line := range provision.PowerAdvice(batch) {
 		a.progress("power: %s", line)
 	}
+	for _, line := range provision.SoakAdvice(batch) {
+		a.progress("soak: %s", line)
+	}
 	return c.run(ctx, id, f.sel)
 }
 

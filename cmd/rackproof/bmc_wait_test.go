@@ -1,0 +1,54 @@
+package main
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rackproof/rackproof/provision"
+)
+
+// buffer can be written to by a goroutine while it is read.
+type buffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func TestWaitingForABMCIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out buffer
+		a := &app{stderr: &out}
+		stop := a.waitWords("192.0.2.1", powerWaits("off"), 10*time.Second)
+		time.Sleep(25 * time.Second)
+		stop()
+		time.Sleep(time.Minute) // nothing more
+		want := "BMC 192.0.2.1: waits for the operating system to shut down, after 3m0s its power is cut; 10s so far\n" +
+			"BMC 192.0.2.1: waits for the operating system to shut down, after 3m0s its power is cut; 20s so far\n"
+		if got := out.b.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	})
+}
+
+func TestPlanInWords(t *testing.T) {
+	text := planText(provision.MachinePlan{Machine: "m1", Minutes: 72*60 + 30, KW: 10.24, Changes: []provision.Change{
+		{Step: "bios", What: "IOMMU", Now: "Enabled", Want: "Disabled"}, {Step: "bios", What: "reset", Want: "1"},
+		{Step: "boot", What: "boots", Now: "power On", Want: "image live"}, {Step: "burn-in", What: "load", Want: "6s; writes to no disk"},
+	}})
+	want := "m1  72 h 30 min  10.2 kW under load\n  bios: IOMMU Enabled → Disabled\n  bios: restarts the machine once\n" +
+		"  boot: starts image live (power On now)\n  burn-in: under load for 6s; writes to no disk\n"
+	if text != want {
+		t.Errorf("%s\nwant\n%s", text, want)
+	}
+	if text := planText(provision.MachinePlan{Machine: "m1", Problem: "silent"}); !strings.Contains(text, "kW under load not stated") {
+		t.Error(text)
+	}
+}
