@@ -179,12 +179,19 @@ func (e *Env) applyBIOS(ctx context.Context, c BMC, want map[string]any, name st
 	return e.waitBIOS(ctx, c, want)
 }
 
-// waitBIOS waits until every attribute reads back as wanted: after POST some
-// firmware takes minutes to tell its BMC.
+// biosPolls is for how many polls behind POST the values may still be missing: some
+// firmware takes minutes to tell its BMC. After that the step is tried again, and
+// sets them anew: some BMCs lose what they have taken (FIELD-QUIRKS 48) and list
+// nothing by which that could be seen before the reset.
+const biosPolls = 200
+
+// waitBIOS waits until every attribute reads back as wanted.
 func (e *Env) waitBIOS(ctx context.Context, c BMC, want map[string]any) error {
+	limited, cancel := context.WithTimeout(ctx, biosPolls*e.poll())
+	defer cancel()
 	var open []redfish.BIOSChange
 	stuck := Stuck{Do: "Look at the setup screen: the BMC took the values and the BIOS did not. They are set again on resume.", Anew: true}
-	err := e.WaitFor(ctx, e.poll(), stuck, func() (bool, error) {
+	err := e.WaitFor(limited, e.poll(), stuck, func() (bool, error) {
 		var err error
 		open, err = c.VerifyBIOS(ctx, want)
 		if err != nil {
@@ -194,13 +201,17 @@ func (e *Env) waitBIOS(ctx context.Context, c BMC, want map[string]any) error {
 		return len(open) == 0, nil
 	})
 	var s *Stuck
-	if errors.As(err, &s) && s.Why == "" {
-		s.Why = fmt.Sprintf("BMC %s: BIOS settings are not in force after the reset", e.Machine.BMC)
-		if len(open) > 0 {
-			s.Why += ": " + describe(open[0])
-		}
+	if !errors.As(err, &s) || s.Why != "" {
+		return err
 	}
-	return err
+	s.Why = fmt.Sprintf("BMC %s: BIOS settings are not in force after the reset", e.Machine.BMC)
+	if len(open) > 0 {
+		s.Why += ": " + describe(open[0])
+	}
+	if ctx.Err() == nil { // there is time for another try
+		return errors.New(s.Why + "; look at the setup screen")
+	}
+	return s
 }
 
 // rememberBIOS makes durable what was found, before anything changes.

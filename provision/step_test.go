@@ -99,6 +99,8 @@ func TestRestart(t *testing.T) {
 		{"without one: off and on", func(f *fakeBMC) { f.noTime = true }, map[string]int{"force-off": 1, "on": 1}},
 		{"a machine that is off", func(f *fakeBMC) { f.power = redfish.Off }, map[string]int{"on": 1}},
 		{"answer lost", func(f *fakeBMC) { f.lose = "restart" }, map[string]int{"restart": 1}},
+		{"answer to off lost", func(f *fakeBMC) { f.noTime, f.lose = true, "force-off" }, map[string]int{"force-off": 1, "on": 1}},
+		{"answer to on lost", func(f *fakeBMC) { f.noTime, f.lose = true, "on" }, map[string]int{"force-off": 1, "on": 1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -236,5 +238,42 @@ func TestCrossedCablesAreAFault(t *testing.T) {
 		if errors.As(err, &f) != fault {
 			t.Errorf("host UUID %q: %v", uuid, err)
 		}
+	}
+}
+
+// A restart by off and on that was cut anywhere goes on the way it was begun, and
+// switches nothing twice.
+func TestInterruptedOffAndOn(t *testing.T) {
+	off, on := Intent{Act: "x off", Mark: "On"}, Intent{Act: "x on", Mark: "Off"}
+	done := func(in Intent) Intent { in.Acted = true; return in }
+	for _, test := range []struct {
+		name    string
+		intents []Intent
+		power   redfish.PowerState
+		want    map[string]int // that is still to be done
+	}{
+		{"before off", []Intent{off}, redfish.On, map[string]int{"force-off": 1, "on": 1}},
+		{"behind off, not yet written down", []Intent{off}, redfish.Off, map[string]int{"on": 1}},
+		{"behind off", []Intent{done(off)}, redfish.Off, map[string]int{"on": 1}},
+		{"before on", []Intent{done(off), on}, redfish.Off, map[string]int{"on": 1}},
+		{"behind on, not yet written down", []Intent{done(off), on}, redfish.On, map[string]int{}},
+		{"behind on", []Intent{done(off), done(on)}, redfish.On, map[string]int{}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFakeBMC()
+				f.noTime, f.power = true, test.power
+				e, _ := stepEnv(t, f, Machine{})
+				for _, in := range test.intents {
+					e.intents[in.Act] = in
+				}
+				if err := e.restart(t.Context(), f, "x", nil); err != nil {
+					t.Fatal(err)
+				}
+				if !maps.Equal(f.acts, test.want) || f.power != redfish.On {
+					t.Errorf("acts %v, power %s; want %v", f.acts, f.power, test.want)
+				}
+			})
+		})
 	}
 }
