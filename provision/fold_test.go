@@ -2,6 +2,7 @@ package provision
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -240,6 +241,26 @@ func TestSelector(t *testing.T) {
 	for _, bad := range []Selector{{Machines: []string{"c"}}, {Racks: []string{"R3"}}, {Only: "broken"}, {Exclude: []string{"z"}}} {
 		if err := bad.Check(b); err == nil {
 			t.Errorf("%+v was taken", bad)
+		}
+	}
+}
+
+// Acts that happened are not done again when a person resumes, but for those that
+// were in vain; an act of which nobody knows is always asked for first.
+func TestResumeKnowsWhatHappened(t *testing.T) {
+	for _, test := range []struct {
+		anew bool
+		want []string
+	}{{false, []string{"reset", "set"}}, {true, []string{"reset"}}} {
+		s := newStory(t, "m1")
+		s.step = "one"
+		s.add("m1", 1, StepStarted, Try{Try: 1})
+		s.add("m1", 1, Acted, Intent{Act: "set", Mark: "1"})
+		s.add("m1", 1, Intended, Intent{Act: "reset", Mark: "2"})
+		s.add("m1", 1, GotStuck, Stuck{Why: "silent", Anew: test.anew})
+		s.add("", 0, Resumed, nil)
+		if got := slices.Sorted(maps.Keys(s.fold().Find("m1").Intents)); !slices.Equal(got, test.want) {
+			t.Errorf("anew %v: acts still known %v, want %v", test.anew, got, test.want)
 		}
 	}
 }
