@@ -118,7 +118,7 @@ func (a *app) burnin(ctx context.Context, f *burninFlags) error {
 		return err
 	}
 	defer func() { _ = sh.Close() }()
-	node := &burnin.Node{Shell: sh, Origin: origin, Probes: probes, Log: a.log, Progress: a.showProgress}
+	node := &burnin.Node{Shell: sh, Origin: origin, Probes: probes, Log: a.log, Progress: a.burninProgress().show}
 	facts, err := node.Facts(ctx, loadTools(loads)...)
 	if err != nil {
 		return nodeError(f.node.name(), err)
@@ -155,15 +155,6 @@ func (a *app) propose(lib *profiles.Library, facts *burnin.Facts) (*profiles.Pro
 	}
 	a.progress("profile %s proposed (%s); it is a guess, so the machine cannot pass: name it with --profile %s", name, why, name)
 	return lib.Profile(name)
-}
-
-func (a *app) showProgress(p burnin.Progress) {
-	switch {
-	case p.Left > 0:
-		a.progress("%-6s %s, %s left", p.Phase, p.Doing, p.Left.Round(time.Second))
-	case p.Total > 0:
-		a.progress("%-6s %s (%d of %d)", p.Phase, p.Doing, p.Done, p.Total)
-	}
 }
 
 func loadTools(loads []burnin.Load) []string {

@@ -71,7 +71,7 @@ func (a *app) capture(ctx context.Context, f *nodeFlags, out string) error {
 	}
 	defer func() { _ = sh.Close() }()
 	err = burnin.Burn(ctx, burnin.BurnOptions{
-		Node:  &burnin.Node{Shell: sh, Origin: origin, Probes: burnin.Probes(), Log: a.log, Progress: a.showProgress},
+		Node:  &burnin.Node{Shell: sh, Origin: origin, Probes: burnin.Probes(), Log: a.log, Progress: a.burninProgress().show},
 		Store: store, Machine: burnin.Machine{Name: f.name()}, Run: meta.Run, Attempt: meta.Attempt,
 		Owner: person(), Rackproof: versionString(), Resume: true, Log: a.log,
 	})
