@@ -67,9 +67,18 @@ func nvlinkChange(f Finding, readings []Reading[NVLinkCounters], part gpuPart, n
 			return f.absent(fmt.Errorf("NVLink %d was counted before and is not any more", link), l)
 		}
 	}
-	worst, at := f, -1
+	worst, at := worstLink(f, first, last, len(series) > 1, l)
+	if worst.Verdict == Fail {
+		return worst.Because("NVLink %d counted %v %s over the run", at, worst.Measured, f.Quantity)
+	}
+	return worst
+}
+
+// worstLink judges a counter of every link and returns the worst, with its number.
+func worstLink(f Finding, first, last map[int]Opt[float64], twice bool, l *profiles.Limit) (worst Finding, at int) {
+	worst, at = f, -1
 	for link, now := range last {
-		one := f.change(first[link], now, len(series) > 1, l)
+		one := f.change(first[link], now, twice, l)
 		if now.V == nvlinkTop && first[link].V == nvlinkTop {
 			one = f.absent(fmt.Errorf("the counter of NVLink %d stands at %d, where it ends: it cannot grow any more", link, nvlinkTop), l)
 		}
@@ -77,10 +86,7 @@ func nvlinkChange(f Finding, readings []Reading[NVLinkCounters], part gpuPart, n
 			worst, at = one, link
 		}
 	}
-	if worst.Verdict == Fail {
-		return worst.Because("NVLink %d counted %v %s over the run", at, worst.Measured, f.Quantity)
-	}
-	return worst
+	return worst, at
 }
 
 // nvlinkTop is where counters of older NVLinks end, which have 16 bits (seen on V100).

@@ -3,6 +3,7 @@ package burnin
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -148,9 +149,9 @@ func kernelLine(line string) (l KernelLine, ok bool) {
 // reaches is the time of the last message that has one: a later reading of the same
 // boot cannot end earlier.
 func (d *KernelLogData) reaches() float64 {
-	for i := len(d.Lines) - 1; i >= 0; i-- {
-		if d.Lines[i].Time > 0 {
-			return d.Lines[i].Time
+	for _, line := range slices.Backward(d.Lines) {
+		if line.Time > 0 {
+			return line.Time
 		}
 	}
 	return 0

@@ -195,7 +195,7 @@ func (b *Bench) env(t Task, rec Recorder, s *site) (*Env, error) {
 		Log:   s.log.With("machine", t.Machine.Name, "attempt", t.Attempt, "step", t.Step.Name),
 		Store: store, Facts: t.Facts.Clone(), Boot: s.netboot, Burner: b.Burner,
 		Steps: t.Steps, Repairs: t.Repairs, Version: b.Version,
-		rec: rec, intents: map[string]Intent{}, startBoot: func(ctx context.Context) error { return s.startNetboot(ctx, t.Batch) },
+		rec: rec, intents: map[string]Intent{}, startBoot: s.startNetboot,
 		open: b.openers(), secrets: b.Secrets, known: OpenKnownBMCs(b.State),
 	}
 	maps.Copy(e.intents, t.Intents)

@@ -92,7 +92,7 @@ func listenAddr(b *Batch) string {
 }
 
 // startNetboot listens when the first machine of the run boots from us.
-func (s *site) startNetboot(ctx context.Context, b *Batch) error {
+func (s *site) startNetboot(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.started {

@@ -99,12 +99,22 @@ func (h *host) side(verb string, args []string, stdin io.Reader) reply {
 	case "release":
 		return h.release(args, now)
 	case "halt":
-		if h.folder == nil || len(args) < 2 || h.folder.run != args[1] {
-			return reply{out: "free\n"}
-		}
-		h.folder.end("stop", now)
-		return reply{out: "end\n"}
+		return h.halt(args, now)
 	}
+	return h.inFolder(verb, args, input, now)
+}
+
+// halt answers halt ROOT RUN: it ends the loads of a run, whichever its attempt.
+func (h *host) halt(args []string, now time.Time) reply {
+	if h.folder == nil || len(args) < 2 || h.folder.run != args[1] {
+		return reply{out: "free\n"}
+	}
+	h.folder.end("stop", now)
+	return reply{out: "end\n"}
+}
+
+// inFolder answers the verbs that need a folder; its name is their first argument.
+func (h *host) inFolder(verb string, args []string, input string, now time.Time) reply {
 	if h.folder == nil || len(args) == 0 || args[0] != h.folder.dir() {
 		return reply{out: "nofolder\n"}
 	}

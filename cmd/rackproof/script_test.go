@@ -31,7 +31,7 @@ func runRackproof(ts *testscript.TestScript, neg bool, args []string) {
 	if err != nil {
 		ts.Fatalf("rackproof %s: the first word is the exit code wanted", args[0])
 	}
-	cmd := exec.Command(os.Args[0], args[1:]...) //nolint:noctx // testscript ends it with the test
+	cmd := exec.Command(os.Args[0], args[1:]...)
 	cmd.Dir = ts.Getenv("PWD")
 	if cmd.Dir == "" {
 		cmd.Dir = ts.MkAbs(".")
