@@ -200,6 +200,9 @@ func bmcError(addr string, err error) error {
 	} {
 		if errors.Is(err, known.is) {
 			e.code, e.Code = known.code, known.name
+			if known.name == "stopped" {
+				e.Message, e.Next = "stopped; what the BMC was asked last may still happen", "rackproof bmc "+addr+" power"
+			}
 			break
 		}
 	}

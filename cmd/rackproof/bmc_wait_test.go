@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -50,5 +53,14 @@ func TestPlanInWords(t *testing.T) {
 	}
 	if text := planText(provision.MachinePlan{Machine: "m1", Problem: "silent"}); !strings.Contains(text, "kW under load not stated") {
 		t.Error(text)
+	}
+}
+
+// A signal in the middle ends in good order: resumable, and with the way to look.
+func TestStoppedBMCVerb(t *testing.T) {
+	err := bmcError("192.0.2.1", fmt.Errorf("BMC 192.0.2.1: %w", context.Canceled))
+	e, ok := errors.AsType[*exitError](err)
+	if !ok || e.code != exitNotFinished || e.Code != "stopped" || e.Next != "rackproof bmc 192.0.2.1 power" {
+		t.Errorf("%+v", err)
 	}
 }

@@ -120,7 +120,7 @@ func waiting(r *provision.Run, sel provision.Selector) []string {
 	if len(all) <= spelledOut {
 		out := make([]string, 0, len(all))
 		for _, m := range all {
-			out = append(out, "waits: "+waitingIn(m.Step, []*provision.MachineRun{m}))
+			out = append(out, "under way: "+waitingIn(m.Step, []*provision.MachineRun{m}))
 		}
 		return out
 	}

@@ -259,7 +259,7 @@ func TestWaitingSaysForWhat(t *testing.T) {
 		{Machine: provision.Machine{Name: "c"}, State: provision.StateRun, Step: "burn-in"},
 		{Machine: provision.Machine{Name: "d"}, State: provision.StateStuck, Step: "boot"},
 	}}
-	want := []string{"waits: a in boot (waits for POST)", "waits: b in burn-in, until 08:00:00", "waits: c in burn-in"}
+	want := []string{"under way: a in boot (waits for POST)", "under way: b in burn-in, until 08:00:00", "under way: c in burn-in"}
 	if got := waiting(r, provision.Selector{}); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
