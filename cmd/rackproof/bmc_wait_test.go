@@ -30,9 +30,9 @@ func TestWaitingForABMCIsTold(t *testing.T) {
 		var out buffer
 		a := &app{stderr: &out}
 		stop := a.waitWords("192.0.2.1", powerWaits("off"), 10*time.Second)
-		time.Sleep(25 * time.Second)
+		<-time.After(25 * time.Second)
 		stop()
-		time.Sleep(time.Minute) // nothing more
+		<-time.After(time.Minute) // nothing more
 		want := "BMC 192.0.2.1: waits for the operating system to shut down, after 3m0s its power is cut; 10s so far\n" +
 			"BMC 192.0.2.1: waits for the operating system to shut down, after 3m0s its power is cut; 20s so far\n"
 		if got := out.b.String(); got != want {
@@ -43,8 +43,10 @@ func TestWaitingForABMCIsTold(t *testing.T) {
 
 func TestPlanInWords(t *testing.T) {
 	text := planText(provision.MachinePlan{Machine: "m1", Minutes: 72*60 + 30, KW: 10.24, Changes: []provision.Change{
-		{Step: "bios", What: "IOMMU", Now: "Enabled", Want: "Disabled"}, {Step: "bios", What: "reset", Want: "1"},
-		{Step: "boot", What: "boots", Now: "power On", Want: "image live"}, {Step: "burn-in", What: "load", Want: "6s; writes to no disk"},
+		{Step: "bios", What: "IOMMU", Now: "Enabled", Want: "Disabled"},
+		{Step: "bios", What: "reset", Want: "1"},
+		{Step: "boot", What: "boots", Now: "power On", Want: "image live"},
+		{Step: "burn-in", What: "load", Want: "6s; writes to no disk"},
 	}})
 	want := "m1  72 h 30 min  10.2 kW under load\n  bios: IOMMU Enabled → Disabled\n  bios: restarts the machine once\n" +
 		"  boot: starts image live (power On now)\n  burn-in: under load for 6s; writes to no disk\n"
