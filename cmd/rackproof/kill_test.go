@@ -51,15 +51,15 @@ func killSeed(t *testing.T) uint64 {
 }
 
 // killed says how often rackproof is killed in one run, and in how many runs:
-// 25 times, 50 with RACKPROOF_PROVE=1, twice in -short.
+// 28 times in all, 56 with RACKPROOF_PROVE=1, twice in -short.
 func killed() (perRun, runs int) {
 	switch {
 	case os.Getenv("RACKPROOF_PROVE") == "1":
-		return 5, 10
+		return 7, 8
 	case testing.Short():
 		return 2, 1
 	}
-	return 5, 5
+	return 7, 4
 }
 
 // rackproof that is killed at any moment and started again comes to the results of
@@ -79,7 +79,7 @@ func TestKilledAndResumed(t *testing.T) {
 			moments := rand.New(rand.NewPCG(killSeed(t), uint64(i)))
 			k := newKillRun(t, uint64(i+1))
 			for kills := 0; kills < perRun; {
-				life := 50*time.Millisecond + time.Duration(moments.Int64N(int64(took)*2/3))
+				life := 50*time.Millisecond + time.Duration(moments.Int64N(int64(took)/2))
 				code := k.rackproof(life)
 				if code < 0 {
 					kills++
