@@ -242,10 +242,14 @@ func TestInterruptedBurnin(t *testing.T) {
 		if _, err := os.Stat(started); err == nil {
 			break
 		}
+		select {
+		case got := <-ended: // such as a machine in work by somebody else
+			t.Fatalf("ended before its load began: exit %d, %s", got.code, got.err)
+		case <-time.After(50 * time.Millisecond):
+		}
 		if time.Now().After(deadline) {
 			t.Fatal("the load does not begin")
 		}
-		<-time.After(50 * time.Millisecond)
 	}
 	cancel()
 	got := <-ended
