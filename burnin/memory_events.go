@@ -10,6 +10,7 @@ import (
 // memoryEvent is one event of memory or of a processor's own checks, from
 // rasdaemon's record or the kernel's log.
 type memoryEvent struct {
+	key   string // the same in every reading that shows it
 	kind  EventKind
 	count int
 	label string
@@ -87,55 +88,49 @@ func ofKinds(events []memoryEvent, kinds ...EventKind) []memoryEvent {
 }
 
 func rasMemoryEvents(readings []Reading[RASEvents]) []memoryEvent {
-	_, before := inPhase(readings, PhaseBefore)
-	_, after := inPhase(readings, PhaseAfter)
-	var c eventCollector
-	for _, reading := range readings {
-		if !reading.OK() {
-			continue
-		}
-		for _, e := range reading.Value.Events {
+	return eachOnce(readings, func(ras RASEvents) []memoryEvent {
+		var out []memoryEvent
+		for _, e := range ras.Events {
 			if e.OfMemory() {
-				c.add(reading.Evidence.Phase, before && after, memoryEvent{kind: e.Kind, count: e.Count, label: e.Label, text: e.Text})
+				out = append(out, memoryEvent{key: e.Text, kind: e.Kind, count: e.Count, label: e.Label, text: e.Text})
 			}
 		}
-	}
-	return c.events
+		return out
+	})
 }
 
 func logMemoryEvents(readings []Reading[KernelLogData]) []memoryEvent {
+	return eachOnce(readings, func(log KernelLogData) []memoryEvent {
+		var out []memoryEvent
+		for _, e := range log.Memory {
+			out = append(out, memoryEvent{
+				key: fmt.Sprintf("%.6f %s", e.Time, e.Text), kind: e.Kind, count: e.Count,
+				label: plainIdentity(e.Part), text: strings.TrimSpace(e.Text),
+			})
+		}
+		return out
+	})
+}
+
+// eachOnce takes the events of all readings, each once, by the phase in which it was
+// first seen: what is on record before the load is on record behind it too.
+func eachOnce[T any](readings []Reading[T], of func(T) []memoryEvent) []memoryEvent {
 	_, before := inPhase(readings, PhaseBefore)
 	_, after := inPhase(readings, PhaseAfter)
-	var c eventCollector
+	seen := map[string]bool{}
+	var out []memoryEvent
 	for _, reading := range readings {
 		if !reading.OK() {
 			continue
 		}
-		for _, e := range reading.Value.Memory {
-			key := fmt.Sprintf("%.6f %s", e.Time, e.Text)
-			c.addAs(key, reading.Evidence.Phase, before && after,
-				memoryEvent{kind: e.Kind, count: e.Count, label: plainIdentity(e.Part), text: strings.TrimSpace(e.Text)})
+		for _, e := range of(reading.Value) {
+			if seen[e.key] {
+				continue
+			}
+			seen[e.key] = true
+			e.early, e.lone = reading.Evidence.Phase == PhaseBefore, !before || !after
+			out = append(out, e)
 		}
 	}
-	return c.events
-}
-
-// eventCollector takes each event once, by the phase in which it was first seen.
-type eventCollector struct {
-	seen   map[string]bool
-	events []memoryEvent
-}
-
-func (c *eventCollector) add(phase Phase, both bool, e memoryEvent) { c.addAs(e.text, phase, both, e) }
-
-func (c *eventCollector) addAs(key string, phase Phase, both bool, e memoryEvent) {
-	if c.seen == nil {
-		c.seen = map[string]bool{}
-	}
-	if c.seen[key] {
-		return
-	}
-	c.seen[key] = true
-	e.early, e.lone = phase == PhaseBefore, !both
-	c.events = append(c.events, e)
+	return out
 }
