@@ -44,7 +44,7 @@ func (s *system) discoverBIOS(object map[string]any) error {
 	}
 	bi.registry = s.bmc.findRegistry(text(body, "AttributeRegistry"))
 	s.bios = bi
-	s.overlays[uri] = s.overlayBIOS
+	s.bmc.overlays[uri] = s.overlayBIOS
 	if _, ok := s.bmc.store.find(bi.settings); !ok || bi.settings == "" {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (s *system) discoverBIOS(object map[string]any) error {
 	}
 	attributes, _ := settings["Attributes"].(map[string]any)
 	bi.full = len(attributes) > 0
-	s.overlays[bi.settings] = s.overlayPending
+	s.bmc.overlays[bi.settings] = s.overlayPending
 	s.bmc.routes[bi.settings] = route{http.MethodPatch: s.stageBIOS}
 	return nil
 }

@@ -35,6 +35,8 @@ type BMC struct {
 	lastHook   chan struct{} // closed when the newest hook beside the power acts is done
 	store      *store
 	systems    []*system
+	slots      []*slot // of virtual media
+	overlays   map[string]func(object map[string]any)
 	systemsURI string
 	routes     map[string]route
 	sessions   *sessions

@@ -200,7 +200,7 @@ func TestPatchIsChecked(t *testing.T) {
 		body map[string]any
 		want string
 	}{
-		"target not allowed":   {systemURI, boot("BootSourceOverrideTarget", "Cd"), "PropertyValueNotInList"},
+		"target not allowed":   {systemURI, boot("BootSourceOverrideTarget", "Usb"), "PropertyValueNotInList"},
 		"enabled not known":    {systemURI, boot("BootSourceOverrideEnabled", "Twice"), "PropertyValueNotInList"},
 		"mode of wrong type":   {systemURI, boot("BootSourceOverrideMode", 1), "PropertyValueTypeError"},
 		"unknown boot key":     {systemURI, boot("HTTPBootURI", "x"), "PropertyUnknown"},

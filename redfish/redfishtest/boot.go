@@ -40,7 +40,7 @@ func (s *system) discoverBoot(object map[string]any) {
 	if _, ok := s.bmc.store.find(s.settings); !ok {
 		return
 	}
-	s.overlays[s.settings] = s.overlayBoot
+	s.bmc.overlays[s.settings] = s.overlayBoot
 	s.bmc.routes[s.settings] = route{http.MethodPatch: s.patchSettings}
 }
 
@@ -165,6 +165,9 @@ func (s *system) useOverride() BootChoice {
 	}
 	if _, ignored := s.bmc.faults.fire("boot-once-ignored"); !ignored {
 		choice.Target, choice.HTTPBootURI, choice.Override = s.boot.Target, s.boot.HTTPBootURI, true
+		if isCD(choice.Target) {
+			choice.Media = s.bmc.cdImage()
+		}
 		s.bmc.ledger.act(Act{Name: "boot.used", URI: s.uri, Detail: choice.Target})
 	}
 	if s.boot.Enabled != "Once" {

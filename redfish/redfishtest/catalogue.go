@@ -2,6 +2,7 @@ package redfishtest
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -19,22 +20,20 @@ type Fault struct {
 }
 
 // Faults is the catalogue, in the order of the field list: transport, session,
-// JSON, power, boot, BIOS, jobs, preconditions.
-func Faults() []Fault {
-	return append([]Fault(nil), catalogue...)
-}
+// JSON, power, boot, BIOS, jobs, preconditions, virtual media.
+func Faults() []Fault { return slices.Concat(catalogue, mediaCatalogue) }
 
 // FaultNames lists the names of [Faults].
 func FaultNames() []string {
-	names := make([]string, len(catalogue))
-	for i, f := range catalogue {
-		names[i] = f.Name
+	var names []string
+	for _, f := range Faults() {
+		names = append(names, f.Name)
 	}
 	return names
 }
 
 func findFault(name string) (Fault, bool) {
-	for _, f := range catalogue {
+	for _, f := range Faults() {
 		if f.Name == name {
 			return f, true
 		}
@@ -49,7 +48,7 @@ func (f Fault) check(on *fault) error {
 		if on.value != "" {
 			return fmt.Errorf("takes no value")
 		}
-	case everyNth:
+	case everyNth, everyNumber:
 		if n, err := strconv.Atoi(on.value); err != nil || n < 1 {
 			return fmt.Errorf("value %q must be a number above 0", on.value)
 		}
@@ -63,11 +62,12 @@ func (f Fault) check(on *fault) error {
 
 // Kinds of value.
 const (
-	everyNth = "N: every Nth"
-	duration = "how long, as 200ms"
-	actName  = "act or beginning of its name, as power.on; none: any act but those of sessions"
-	uriStart = "beginning of the URI; none: every URI"
-	oneURI   = "URI of the resource; none: the first DIMM"
+	everyNth    = "N: every Nth"
+	everyNumber = "N"
+	duration    = "how long, as 200ms"
+	actName     = "act or beginning of its name, as power.on; none: any act but those of sessions"
+	uriStart    = "beginning of the URI; none: every URI"
+	oneURI      = "URI of the resource; none: the first DIMM"
 )
 
 var catalogue = []Fault{

@@ -221,6 +221,8 @@ func (b *BMC) losesEffect(req *request, name string) bool {
 		specific = "bios-ignored"
 	case "power":
 		specific = "power-stuck"
+	case "media":
+		specific = "media-ignored"
 	}
 	if _, ok := b.faults.fire(specific); ok {
 		return true

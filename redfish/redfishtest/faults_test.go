@@ -40,6 +40,7 @@ func TestFaults(t *testing.T) {
 func faultCases() map[string]faultCase {
 	all := maps.Clone(wireFaults)
 	maps.Copy(all, machineFaults)
+	maps.Copy(all, mediaFaults)
 	return all
 }
 

@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,7 +32,7 @@ const (
 // fixtureTree is a small machine in the shape of the captures.
 func fixtureTree(vendor string) redfishtest.Tree {
 	tree := redfishtest.Tree{
-		"/redfish/v1": json.RawMessage(`{"@odata.id":"/redfish/v1","Systems":{"@odata.id":"/redfish/v1/Systems"},
+		"/redfish/v1": json.RawMessage(`{"@odata.id":"/redfish/v1","Systems":{"@odata.id":"/redfish/v1/Systems"},"Managers":{"@odata.id":"/redfish/v1/Managers"},
 			"Tasks":{"@odata.id":"/redfish/v1/TaskService"},"SessionService":{"@odata.id":"/redfish/v1/SessionService"},
 			"Links":{"Sessions":{"@odata.id":"` + sessionsURI + `"}},"Vendor":"` + vendor + `"}`),
 		"/redfish/v1/SessionService": json.RawMessage(`{"SessionTimeout":300}`),
@@ -43,8 +44,9 @@ func fixtureTree(vendor string) redfishtest.Tree {
 			"AssetTag":"","SerialNumber":"S1","LastResetTime":"2024-01-01T00:00:00Z","IndicatorLED":"Off","LocationIndicatorActive":false,
 			"BootProgress":{"LastState":"OSBootStarted"},
 			"Boot":{"BootSourceOverrideEnabled":"Disabled","BootSourceOverrideMode":"UEFI","BootSourceOverrideTarget":"None",
-			"BootSourceOverrideTarget@Redfish.AllowableValues":["None","Pxe","Hdd","UefiHttp"],"HttpBootUri":null,"BootOrder":["Boot0001"]},
+			"BootSourceOverrideTarget@Redfish.AllowableValues":["None","Pxe","Cd","Hdd","UefiHttp"],"HttpBootUri":null,"BootOrder":["Boot0001"]},
 			"Bios":{"@odata.id":"` + biosURI + `"},"Memory":{"@odata.id":"` + systemURI + `/Memory"},
+			"VirtualMedia":{"@odata.id":"` + systemSlotsURI + `"},
 			"Links":{"Chassis":[{"@odata.id":"` + chassisURI + `"}]},
 			"@Redfish.Settings":{"SettingsObject":{"@odata.id":"` + futureURI + `"}},
 			"Actions":{"#ComputerSystem.Reset":{"target":"` + resetURI + `","@Redfish.ActionInfo":"` + systemURI + `/ResetActionInfo"}}}`),
@@ -68,6 +70,7 @@ func fixtureTree(vendor string) redfishtest.Tree {
 			{"AttributeName":"Label","Type":"String","MaxLength":4},
 			{"AttributeName":"Version","Type":"String","ReadOnly":true}]}}`),
 	}
+	addSlots(tree)
 	if vendor == "Dell" {
 		tree[jobsURI] = json.RawMessage(`{"Members":[{"@odata.id":"` + jobsURI + `/JID_1"}]}`)
 	}
@@ -91,9 +94,12 @@ func start(t *testing.T, vendor string, opts redfishtest.Options) *rig {
 		opts.Tree = fixtureTree(vendor)
 	}
 	opts.Hooks = redfishtest.Hooks{
-		OnPower:   func(_ context.Context, on bool) { r.events <- fmt.Sprintf("power %t", on) },
-		OnReset:   func(context.Context) { r.events <- "reset" },
-		OnBoot:    func(_ context.Context, b redfishtest.BootChoice) { r.events <- "boot " + b.Target },
+		OnPower: func(_ context.Context, on bool) { r.events <- fmt.Sprintf("power %t", on) },
+		OnReset: func(context.Context) { r.events <- "reset" },
+		OnBoot: func(_ context.Context, b redfishtest.BootChoice) {
+			r.events <- strings.TrimSpace("boot " + b.Target + " " + b.Media)
+		},
+		OnMedia:   func(_ context.Context, slot, image string) { r.events <- fmt.Sprintf("media %s %q", slot, image) },
 		OnLocator: func(_ context.Context, on bool) { r.events <- fmt.Sprintf("locator %t", on) },
 		OnBIOS:    func(_ context.Context, applied map[string]any) { r.events <- fmt.Sprintf("bios %v", applied) },
 	}

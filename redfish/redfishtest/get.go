@@ -65,19 +65,16 @@ func (b *BMC) liveObject(key string) (map[string]any, bool) {
 	if object, ok := b.tasks.resource(b, key); ok {
 		return object, true
 	}
-	for _, s := range b.systems {
-		overlay, ok := s.overlays[key]
-		if !ok {
-			continue
-		}
-		object, err := b.store.object(key)
-		if err != nil {
-			return nil, false
-		}
-		overlay(object)
-		return object, true
+	overlay, ok := b.overlays[key]
+	if !ok {
+		return nil, false
 	}
-	return nil, false
+	object, err := b.store.object(key)
+	if err != nil {
+		return nil, false
+	}
+	overlay(object)
+	return object, true
 }
 
 // asleep imitates the DGX H100, whose GPU baseboard answers 503 while the host

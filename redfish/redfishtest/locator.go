@@ -17,8 +17,10 @@ func (s *system) discoverLocator(object map[string]any) {
 			continue
 		}
 		s.resting = cmp.Or(s.resting, text(body, "IndicatorLED"))
-		s.overlays[canonical(chassis)] = s.overlayLocator
-		s.bmc.routes[canonical(chassis)] = route{http.MethodPatch: s.patchChassis}
+		if key := canonical(chassis); s.bmc.overlays[key] == nil { // two nodes may share one
+			s.bmc.overlays[key] = s.overlayLocator
+			s.bmc.routes[key] = route{http.MethodPatch: s.patchChassis}
+		}
 	}
 	if s.resting == "" || s.resting == "Blinking" {
 		s.resting = "Off"

@@ -41,6 +41,9 @@ type Hooks struct {
 	OnBoot func(ctx context.Context, boot BootChoice)
 	// OnLocator: the identification light was switched. Its context ends with the BMC.
 	OnLocator func(ctx context.Context, on bool)
+	// OnMedia: an image was inserted into a virtual drive, or ejected (image "").
+	// slot is its Id. A boot waits until it returned. Its context ends with the BMC.
+	OnMedia func(ctx context.Context, slot, image string)
 	// OnBIOS: staged attributes took effect, just before OnBoot.
 	OnBIOS func(ctx context.Context, applied map[string]any)
 }
@@ -51,7 +54,8 @@ type BootChoice struct {
 	Target      string // Redfish target ("Pxe", "UefiHttp", "Hdd"…); "None": its own boot order
 	Mode        string // "UEFI", "Legacy" or "" where the BMC does not say
 	HTTPBootURI string
-	Override    bool // the choice came from a boot override, not from the boot order
+	Media       string // image in the first CD slot when Target is Cd; "" when none is inserted
+	Override    bool   // the choice came from a boot override, not from the boot order
 }
 
 // Boot is the override as the BMC holds it.
@@ -68,8 +72,9 @@ type State struct {
 	BIOS      map[string]any // current attributes; numbers are json.Number
 	Pending   map[string]any // staged attributes
 	Locator   bool
-	LastReset time.Time // zero until the first power-on or reset
-	Boots     int       // how often the machine went through POST to its boot
+	Media     map[string]string // inserted images, by the Id of the slot
+	LastReset time.Time         // zero until the first power-on or reset
+	Boots     int               // how often the machine went through POST to its boot
 }
 
 // Act is a change that took effect, or was made to lose its effect by a fault.

@@ -192,7 +192,15 @@ func (s *system) bootUp(ctx context.Context) {
 	choice := s.useOverride()
 	s.post = false
 	s.boots++
+	media := s.bmc.lastHook
 	s.bmc.mu.Unlock()
+	if media != nil { // what was inserted before is in the drive now
+		select {
+		case <-media:
+		case <-ctx.Done():
+			return
+		}
+	}
 	if hook := s.bmc.opts.Hooks.OnBoot; hook != nil {
 		s.bmc.call(func() { hook(ctx, choice) })
 	}

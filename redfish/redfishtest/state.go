@@ -25,7 +25,12 @@ func (b *BMC) States() []State {
 func (s *system) state() State {
 	st := State{
 		System: s.uri, Power: s.power, POST: s.post, Boot: s.boot, Locator: s.locator,
-		LastReset: s.lastReset, Boots: s.boots,
+		LastReset: s.lastReset, Boots: s.boots, Media: map[string]string{},
+	}
+	for _, slot := range s.bmc.slots {
+		if slot.image != "" {
+			st.Media[slot.id] = slot.image
+		}
 	}
 	if s.bios != nil {
 		st.BIOS, st.Pending = maps.Clone(s.bios.current), maps.Clone(s.bios.pending)
@@ -64,6 +69,19 @@ func (b *BMC) SetLocator(on bool) {
 	if on {
 		s.led = "Blinking"
 	}
+}
+
+// SetMedia puts an image into a virtual drive, or takes it out ("").
+func (b *BMC) SetMedia(slot, image string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.slots {
+		if s.id == slot {
+			s.image, s.rest = image, ""
+			return nil
+		}
+	}
+	return fmt.Errorf("the tree has no virtual drive %s", slot)
 }
 
 // SetAttribute sets a current BIOS attribute.

@@ -22,10 +22,9 @@ const (
 
 // system is one host behind the BMC: a ComputerSystem with a Reset action.
 type system struct {
-	bmc      *BMC
-	uri      string
-	allowed  []string // reset types
-	overlays map[string]func(object map[string]any)
+	bmc     *BMC
+	uri     string
+	allowed []string // reset types
 
 	power     string
 	shown     string // the power state shown while it changes, with stale-power
@@ -51,7 +50,7 @@ type system struct {
 
 // discover finds by links what the tree makes behave.
 func (b *BMC) discover() error {
-	b.routes = map[string]route{}
+	b.routes, b.overlays = map[string]route{}, map[string]func(map[string]any){}
 	root, err := b.store.object("/redfish/v1")
 	if err != nil {
 		return fmt.Errorf("simulated BMC: %w", err)
@@ -76,6 +75,9 @@ func (b *BMC) discover() error {
 	if len(b.systems) == 0 {
 		return fmt.Errorf("simulated BMC: no system in the tree has a Reset action")
 	}
+	if err := b.discoverMedia(root); err != nil {
+		return fmt.Errorf("simulated BMC: %w", err)
+	}
 	return nil
 }
 
@@ -92,7 +94,7 @@ func (b *BMC) discoverSystem(uri string) error {
 	if target == "" {
 		return nil // a GPU baseboard or the like: served, but nothing to do with it
 	}
-	s := &system{bmc: b, uri: uri, overlays: map[string]func(map[string]any){}, writable: map[string]any{}}
+	s := &system{bmc: b, uri: uri, writable: map[string]any{}}
 	s.allowed = b.allowedResets(object)
 	s.power = cmp.Or(text(object, "PowerState"), powerOff)
 	s.settings = canonical(link(object, "@Redfish.Settings", "SettingsObject"))
@@ -101,7 +103,7 @@ func (b *BMC) discoverSystem(uri string) error {
 	if err := s.discoverBIOS(object); err != nil {
 		return err
 	}
-	s.overlays[uri] = s.overlay
+	b.overlays[uri] = s.overlay
 	b.routes[uri] = route{http.MethodPatch: s.patch}
 	b.routes[canonical(target)] = route{http.MethodPost: s.reset}
 	b.systems = append(b.systems, s)
