@@ -50,6 +50,9 @@ type TLS struct {
 	Mode   TLSMode
 	CAFile string   // PEM, for CA
 	Pins   PinStore // for Pin; nil pins for the life of this Client only
+	// Legacy also takes TLS 1.0 and 1.1 and the key exchange by RSA alone, which
+	// old firmware knows nothing beside. It is for one BMC, never for all.
+	Legacy bool
 }
 
 // PinStore keeps the SHA-256 of BMC certificates, in lower-case hex of the DER

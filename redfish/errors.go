@@ -20,6 +20,7 @@ var (
 	ErrUnreachable     = errors.New("BMC does not answer")
 	ErrJobFailed       = errors.New("BMC job failed")
 	ErrBadValue        = errors.New("value is not allowed")
+	ErrLicence         = errors.New("BMC wants a licence for it")
 )
 
 // StatusError is an HTTP answer that is no success, with what the BMC said
@@ -29,6 +30,8 @@ type StatusError struct {
 	Status      int
 	MessageIDs  []string // as sent, such as "Base.1.12.PropertyUnknown"
 	Messages    []string // texts of the BMC, redacted
+
+	args []string // of all messages
 }
 
 func (e *StatusError) Error() string {
@@ -51,6 +54,17 @@ func (e *StatusError) has(keys ...string) bool {
 		}
 	}
 	return false
+}
+
+// licence names the licence that is missing, with a colon before it, where the BMC
+// does: Supermicro gives "DCMS " as the argument.
+func (e *StatusError) licence() string {
+	for _, arg := range e.args {
+		if arg = strings.TrimSpace(arg); arg != "" && !strings.Contains(arg, "/") {
+			return ", " + arg
+		}
+	}
+	return ""
 }
 
 // statusOf gives the HTTP status inside err, or 0.

@@ -1,9 +1,11 @@
 package redfish_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -22,7 +24,8 @@ type foreign struct {
 	headers    map[string]string // of a login's answer
 	body       string            // of a login's answer
 	hangUp     bool              // drops a connection behind each answer without telling
-	redirect   bool              // sends requests to the sessions on to their slash
+	redirect   int               // status with which requests to the sessions are sent on to their slash
+	redirectTo string            // before the path of a redirect
 	late       int               // reads until an accepted override shows
 
 	mu       sync.Mutex
@@ -30,6 +33,13 @@ type foreign struct {
 	logins   int
 	refused  int
 	override string
+}
+
+// dialTo is a dialer that always comes to addr.
+func dialTo(addr string) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, addr)
+	}
 }
 
 const foreignPassword = "right horse"
@@ -56,8 +66,9 @@ func (f *foreign) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer f.mu.Unlock()
 	const sessions = "/redfish/v1/SessionService/Sessions"
 	path := strings.TrimRight(r.URL.Path, "/")
-	if f.redirect && r.URL.Path == sessions {
-		http.Redirect(w, r, sessions+"/", http.StatusPermanentRedirect)
+	if f.redirect > 0 && r.URL.Path == sessions {
+		w.Header().Set("Location", f.redirectTo+sessions+"/")
+		w.WriteHeader(f.redirect)
 		return
 	}
 	switch {
@@ -140,7 +151,7 @@ func TestForeignLogin(t *testing.T) {
 		{"id alone", &foreign{headers: token, body: `{"Id":"s1"}`}},
 		{"no token", &foreign{headers: map[string]string{"Location": uri}}},
 		{"no sessions", &foreign{noSessions: true}},
-		{"redirect", &foreign{redirect: true, headers: map[string]string{"X-Auth-Token": "t-1", "Location": uri}}},
+		{"redirect", &foreign{redirect: http.StatusPermanentRedirect, headers: map[string]string{"X-Auth-Token": "t-1", "Location": uri}}},
 		{"drops connections", &foreign{hangUp: true, headers: map[string]string{"X-Auth-Token": "t-1", "Location": uri}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

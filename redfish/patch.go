@@ -65,7 +65,7 @@ func (c *Client) readBack(ctx context.Context, a *answer, there func() (bool, er
 func (c *Client) actAfterPOST(ctx context.Context, request call) (*answer, error) {
 	for waited := time.Duration(0); ; waited += c.cfg.Poll {
 		a, err := c.t.act(ctx, request)
-		if !saidMessage(err, "UnableToModifyDuringSystemPOST") || waited >= c.cfg.PowerWait {
+		if !said(err, inPOST) || waited >= c.cfg.PowerWait {
 			return a, err
 		}
 		if pause(ctx, c.cfg.Poll) != nil {
@@ -90,7 +90,7 @@ func refusedSilently(a *answer, err error, uri link) error {
 			Method: http.MethodPatch, URI: string(uri), Status: a.status,
 			MessageIDs: []string{string(m.ID)}, Messages: []string{string(m.Message)},
 		}
-		if e.has("PropertyNotWritable", "PropertyUnknown", "PropertyValueNotInList", "PropertyValueTypeError", "PropertyValueFormatError") {
+		if e.is(notTaken) {
 			return fmt.Errorf("answered %d, but: %w", a.status, e)
 		}
 	}

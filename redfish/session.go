@@ -82,7 +82,7 @@ func (s *session) open(ctx context.Context) error {
 	switch {
 	case failure == nil:
 		return s.accept(lctx, a)
-	case a.status == http.StatusUnauthorized, saidMessage(failure, "UnauthorizedLoginAttempt"): // iLO says it with a 400
+	case a.status == http.StatusUnauthorized, said(failure, wrongLogin):
 		return s.refuse()
 	case sessionLimit(a.status, failure), a.status == http.StatusNotFound, a.status == http.StatusMethodNotAllowed:
 		s.t.log.WarnContext(ctx, "BMC gives no session, credentials go with each request", "bmc", s.t.addr, "status", a.status)
@@ -95,9 +95,7 @@ func (s *session) open(ctx context.Context) error {
 
 // sessionLimit recognises "no more sessions", which has many shapes.
 func sessionLimit(status int, failure error) bool {
-	// iDRAC 8 and 9 answer RAC0218 "maximum number of sessions" with 503 or 400.
-	return status == http.StatusServiceUnavailable ||
-		saidMessage(failure, "SessionLimitExceeded", "CreateLimitReachedForResource", "RAC0218")
+	return status == http.StatusServiceUnavailable || said(failure, noSession)
 }
 
 func (s *session) accept(ctx context.Context, a *answer) error {
@@ -114,7 +112,7 @@ func (s *session) accept(ctx context.Context, a *answer) error {
 	s.token, s.uri, s.basic = token, uri, false
 	s.mu.Unlock()
 	for _, m := range messages(a.body) {
-		if (&StatusError{MessageIDs: []string{string(m.ID)}}).has("PasswordChangeRequired") {
+		if classOf(string(m.ID)) == wantsPassword {
 			return fmt.Errorf("BMC %s: %w: set it once, then update the password reference", s.t.addr, ErrPasswordChange)
 		}
 	}

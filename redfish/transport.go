@@ -70,19 +70,9 @@ func newTransport(cfg Config, tr *trust, rec *recorder) (*transport, error) {
 	fresh.DisableKeepAlives = true
 	return &transport{
 		addr: cfg.Addr, timeout: cfg.Timeout, retry: cfg.Poll / 3, gate: newGate(cfg.Readers), record: rec, log: cfg.Log,
-		reads: &http.Client{Transport: kept, CheckRedirect: sameHost},
-		acts:  &http.Client{Transport: fresh, CheckRedirect: sameHost},
+		reads: &http.Client{Transport: kept, CheckRedirect: stay},
+		acts:  &http.Client{Transport: fresh, CheckRedirect: stay},
 	}, nil
-}
-
-// sameHost follows a redirect only where neither a token nor an act can go
-// astray: on this BMC, with the method kept. A redirected act had no effect yet.
-func sameHost(req *http.Request, via []*http.Request) error {
-	first := via[0]
-	if len(via) > 3 || req.Method != first.Method || req.URL.Host != first.URL.Host || req.URL.Scheme != first.URL.Scheme {
-		return http.ErrUseLastResponse
-	}
-	return nil
 }
 
 // requestURL turns a link into the URL to ask, exactly as it was served: some
@@ -100,25 +90,48 @@ func (t *transport) requestURL(uri string) (*url.URL, error) {
 
 // once sends a call and waits for the whole answer, within the deadline.
 func (t *transport) once(ctx context.Context, c call) (*answer, error) {
-	u, err := t.requestURL(c.uri)
+	to, err := t.requestURL(c.uri)
 	if err != nil {
 		return nil, err
 	}
-	var payload io.Reader
-	if c.body != nil {
-		b, err := json.Marshal(c.body)
-		if err != nil {
-			return nil, fmt.Errorf("BMC %s: body of %s %s: %w", t.addr, c.method, c.uri, err)
-		}
-		payload = bytes.NewReader(b)
+	payload, err := c.payload()
+	if err != nil {
+		return nil, fmt.Errorf("BMC %s: body of %s %s: %w", t.addr, c.method, c.uri, err)
 	}
 	deadline, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(deadline, c.method, u.String(), payload)
-	if err != nil {
-		return nil, fmt.Errorf("BMC %s: %w", t.addr, err)
+	for hop := 0; ; hop++ {
+		a, err := t.hop(deadline, c, to, payload)
+		if err != nil {
+			return nil, t.broken(ctx, c, err)
+		}
+		next, ok := t.redirected(to, a)
+		if !ok || hop == maxHops {
+			return a, nil
+		}
+		to = next
 	}
-	req.URL = u
+}
+
+// payload is the body as it is sent, nil where there is none.
+func (c call) payload() ([]byte, error) {
+	if c.body == nil {
+		return nil, nil
+	}
+	return json.Marshal(c.body)
+}
+
+// hop is one request and its whole answer.
+func (t *transport) hop(ctx context.Context, c call, to *url.URL, payload []byte) (*answer, error) {
+	var body io.Reader
+	if payload != nil {
+		body = bytes.NewReader(payload)
+	}
+	req, err := http.NewRequestWithContext(ctx, c.method, to.String(), body)
+	if err != nil {
+		return nil, err
+	}
+	req.URL = to
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("OData-Version", "4.0")
 	if payload != nil {
@@ -128,28 +141,39 @@ func (t *transport) once(ctx context.Context, c call) (*answer, error) {
 		req.Header.Set("If-Match", c.ifMatch)
 	}
 	t.session.sign(req)
+	return t.exchange(req)
+}
 
+// exchange sends a request and reads the answer.
+func (t *transport) exchange(req *http.Request) (*answer, error) {
 	start := time.Now()
 	client := t.acts
-	if c.method == http.MethodGet {
+	if req.Method == http.MethodGet {
 		client = t.reads
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, t.broken(ctx, c, err)
+		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	if err != nil {
-		return nil, t.broken(ctx, c, err)
+		return nil, err
 	}
 	if len(body) > maxBody {
-		return nil, fmt.Errorf("BMC %s: %s answers with more than %d MiB", t.addr, c.uri, maxBody>>20)
+		return nil, &tooLongError{uri: req.URL.Path}
 	}
 	t.gate.took(time.Since(start))
-	t.log.DebugContext(ctx, "redfish", "bmc", t.addr, "method", c.method, "uri", c.uri, "status", resp.StatusCode,
+	t.log.DebugContext(req.Context(), "redfish", "bmc", t.addr, "method", req.Method, "uri", req.URL.RequestURI(), "status", resp.StatusCode,
 		"took", time.Since(start).Round(time.Millisecond))
 	return &answer{status: resp.StatusCode, header: resp.Header, body: body}, nil
+}
+
+// tooLongError is an answer that nobody needs and that would fill the memory.
+type tooLongError struct{ uri string }
+
+func (e *tooLongError) Error() string {
+	return fmt.Sprintf("%s answers with more than %d MiB", e.uri, maxBody>>20)
 }
 
 // broken words a failure below HTTP for a person.
@@ -162,6 +186,9 @@ func (t *transport) broken(ctx context.Context, c call, err error) error {
 	}
 	if errors.Is(err, ErrPinMismatch) {
 		return err
+	}
+	if long, ok := errors.AsType[*tooLongError](err); ok {
+		return fmt.Errorf("BMC %s: %w", t.addr, long)
 	}
 	return &lostError{
 		error:  fmt.Errorf("%w: %s", ErrUnreachable, t.explain(err)),
@@ -177,7 +204,7 @@ func (t *transport) explain(err error) string {
 	case strings.Contains(text, "connection refused"):
 		return fmt.Sprintf("BMC %s refused the connection: switched off, or not this VLAN", t.addr)
 	case strings.Contains(text, "handshake failure"), strings.Contains(text, "protocol version"):
-		return fmt.Sprintf("BMC %s speaks only an outdated TLS (%s): update its firmware", t.addr, text)
+		return fmt.Sprintf("BMC %s speaks only an outdated TLS (%s): update its firmware, or allow that for this BMC alone with `tls: {legacy: true}` or --tls-legacy", t.addr, text)
 	case strings.Contains(text, "x509"), strings.Contains(text, "certificate"):
 		return fmt.Sprintf("BMC %s has a certificate that cannot be used (%s): install a good one, or pin it", t.addr, text)
 	case strings.Contains(text, "no such host"):
@@ -239,14 +266,13 @@ func (t *transport) readOnce(ctx context.Context, uri string) (*answer, error) {
 	return a, t.failure(c, a)
 }
 
-// notReady recognises a BMC that is starting or busy: by status, or as iDRAC
-// with a 400 and a message of its own (badfish #129, lisa #4421).
+// notReady recognises a BMC that is starting or busy, by status or message.
 func notReady(err error) bool {
 	switch statusOf(err) {
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusGatewayTimeout:
 		return true
 	}
-	return saidMessage(err, "SWC0700", "RAC0508", "ServiceTemporarilyUnavailable")
+	return said(err, notYet)
 }
 
 // act sends what changes the BMC: alone, over a fresh connection, and never
@@ -292,10 +318,15 @@ func (t *transport) failure(c call, a *answer) error {
 		if m.Message != "" {
 			e.Messages = append(e.Messages, t.record.literal(string(m.Message)))
 		}
+		for _, arg := range m.Args {
+			e.args = append(e.args, t.record.literal(arg))
+		}
 	}
 	switch {
-	case e.has("PasswordChangeRequired"):
+	case e.is(wantsPassword):
 		return fmt.Errorf("BMC %s: %w: set it once by hand or with the vendor's tool, then update the password reference (%w)", t.addr, ErrPasswordChange, e)
+	case e.is(wantsLicence):
+		return fmt.Errorf("BMC %s: %w%s: install one, or do without (%w)", t.addr, ErrLicence, e.licence(), e)
 	case a.status == http.StatusUnauthorized:
 		return fmt.Errorf("BMC %s: %w (%w)", t.addr, ErrAuth, e)
 	}

@@ -26,6 +26,9 @@ func (t *trust) tlsConfig() (*tls.Config, error) {
 		MinVersion:       tls.VersionTLS12,
 		VerifyConnection: t.verify,
 	}
+	if t.cfg.Legacy {
+		conf.MinVersion, conf.CipherSuites = tls.VersionTLS10, legacySuites()
+	}
 	switch t.cfg.Mode {
 	case Pin, Insecure:
 		// A BMC's certificate is self-signed as a rule: verify compares it
@@ -47,6 +50,20 @@ func (t *trust) tlsConfig() (*tls.Config, error) {
 		return nil, fmt.Errorf("TLS mode %q for %s: use pin, ca or insecure", t.cfg.Mode, t.addr)
 	}
 	return conf, nil
+}
+
+// legacySuites are those of today, and behind them what BMCs were seen to know
+// alone: H3C HDM 3.57 offers RSA with AES-256-GCM (idrac_exporter #204), older
+// firmware RSA with AES-CBC (community.general #8555). RC4 and 3DES are left out.
+func legacySuites() []uint16 {
+	var ids []uint16
+	for _, suite := range tls.CipherSuites() {
+		ids = append(ids, suite.ID)
+	}
+	return append(ids,
+		tls.TLS_RSA_WITH_AES_256_GCM_SHA384, tls.TLS_RSA_WITH_AES_128_GCM_SHA256,
+		tls.TLS_RSA_WITH_AES_256_CBC_SHA, tls.TLS_RSA_WITH_AES_128_CBC_SHA256, tls.TLS_RSA_WITH_AES_128_CBC_SHA,
+	)
 }
 
 func (t *trust) verify(state tls.ConnectionState) error {
@@ -79,8 +96,8 @@ func (t *trust) checkPin(got string) error {
 			return fmt.Errorf("keep the certificate pin of %s: %w", t.addr, err)
 		}
 	case ok && want != got:
-		return fmt.Errorf("%w: %s shows certificate %s…, pinned is %s…, and no BMC known here has this one: either the board or its certificate was replaced, or this is a foreign machine; no password was sent. Check the sticker and the cable; if it is right, delete the address's lines from known_bmcs in the state folder",
-			ErrPinMismatch, t.addr, short(got), short(want))
+		return fmt.Errorf("%w: %s shows certificate %s…, pinned is %s…, and no BMC known here has this one: either the board or its certificate was replaced, or this is a foreign machine; no password was sent. Check the sticker and the cable; if it is right, `rackproof bmc %s forget-pin`",
+			ErrPinMismatch, t.addr, short(got), short(want), t.addr)
 	}
 	return nil
 }
