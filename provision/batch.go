@@ -78,7 +78,8 @@ type Machine struct {
 type BMCLogin struct {
 	User     Ref    `json:"user"`
 	Password Ref    `json:"password"`
-	TLS      string `json:"tls"` // "pin", "insecure" or "ca:FILE"
+	TLS      string `json:"tls"`                  // "pin", "insecure" or "ca:FILE"
+	Legacy   bool   `json:"tls_legacy,omitempty"` // also TLS 1.0 and RSA key exchange
 }
 
 // SSH is how to log in to the booted host.

@@ -176,7 +176,7 @@ func (l *loader) shared(m *Machine, keys *map[string]profiles.Position, expect *
 }
 
 func (l *loader) login(to *BMCLogin) field {
-	return field{"user": l.ref(&to.User), "password": l.ref(&to.Password), "tls": l.tls(&to.TLS)}
+	return field{"user": l.ref(&to.User), "password": l.ref(&to.Password), "tls": l.tls(to)}
 }
 
 // machineBMC takes an address, or an address with a login of its own.
@@ -191,15 +191,24 @@ func (l *loader) machineBMC(n ast.Node, m *Machine) {
 	}
 }
 
-func (l *loader) tls(to *string) func(ast.Node) {
-	return func(n ast.Node) {
-		l.str(to)(n)
-		if !goodTLS(*to) {
+// tls takes how a certificate is trusted, alone or as {mode: …, legacy: true}.
+func (l *loader) tls(to *BMCLogin) func(ast.Node) {
+	mode := func(n ast.Node) {
+		l.str(&to.TLS)(n)
+		if !goodTLS(to.TLS) {
 			l.problem(n, "tls %s: choose pin, ca:FILE or insecure", quoteNode(n))
 			return
 		}
-		if file, ok := cutCA(*to); ok {
-			*to = "ca:" + l.path(file)
+		if file, ok := cutCA(to.TLS); ok {
+			to.TLS = "ca:" + l.path(file)
+		}
+	}
+	return func(n ast.Node) {
+		switch n.(type) {
+		case *ast.MappingNode, *ast.MappingValueNode:
+			l.fields(n, "tls", field{"mode": mode, "legacy": l.yes(&to.Legacy)})
+		default:
+			mode(n)
 		}
 	}
 }

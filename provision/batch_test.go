@@ -35,7 +35,7 @@ expect: {drives: 8}
 machines:
   - {name: r12u07, bmc: 10.0.12.7, serial: 0012345, rack: R12, u: 7, mac: "7C:C2:55:00:00:07", host: 10.0.13.7}
   - name: r12u15
-    bmc: {addr: "bmc15.example.net:8443", tls: insecure}
+    bmc: {addr: "bmc15.example.net:8443", tls: {mode: insecure, legacy: true}}
     profile: l40s-8
     rack: R12
     u: 15
@@ -69,6 +69,8 @@ func TestBatch(t *testing.T) {
 		{"image kept beside own method", second.Boot.Image, "burnin-live"},
 		{"own address", second.BMC, "bmc15.example.net:8443"},
 		{"own tls", second.Login.TLS, "insecure"},
+		{"own old tls", second.Login.Legacy, true},
+		{"no old tls by default", first.Login.Legacy, false},
 		{"default user", second.Login.User, Ref("env:BMC_USER")},
 		{"ssh port", first.SSH.Port, 2222},
 		{"place", first.Where(), "R12 U07"},
@@ -151,6 +153,7 @@ func TestBatchMistakes(t *testing.T) {
 		{"boot method", head + "defaults: {boot: {method: uefi-htp}}\nmachines: [{name: m, bmc: 10.0.0.1}]\n", `did you mean "uefi-http"?`},
 		{"boot method of later", head + "defaults: {boot: {method: pxe}}\nmachines: [{name: m, bmc: 10.0.0.1}]\n", "not in this version"},
 		{"disk without host", head + "defaults: {boot: {method: disk}}\nmachines: [{name: m, bmc: 10.0.0.1}]\n", "m has no host"},
+		{"old tls", head + "defaults: {bmc: {tls: {legacy: 1.0}}}\nmachines: [{name: m, bmc: 10.0.0.1}]\n", "want true or false"},
 		{"tls", head + "defaults: {bmc: {tls: no}}\nmachines: [{name: m, bmc: 10.0.0.1}]\n", "choose pin, ca:FILE or insecure"},
 		{"a key twice", head + "limits: {parallel: 1, parallel: 2}\nmachines: [{name: m, bmc: 10.0.0.1}]\n", "batch.yaml:3:"},
 		{"not YAML", "name: [\n", "batch.yaml:1:"},

@@ -128,6 +128,17 @@ func (r *reader) str(to *string) func(ast.Node) {
 	}
 }
 
+func (r *reader) yes(to *bool) func(ast.Node) {
+	return func(n ast.Node) {
+		v, ok := n.(*ast.BoolNode)
+		if !ok {
+			r.problem(n, "want true or false, not %s", quoteNode(n))
+			return
+		}
+		*to = v.Value
+	}
+}
+
 func (r *reader) integer(to *int, least int) func(ast.Node) {
 	return func(n ast.Node) {
 		v, err := strconv.Atoi(n.GetToken().Value)

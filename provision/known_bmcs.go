@@ -12,7 +12,7 @@ import (
 
 // KnownBMCs keeps the certificates of BMCs in a file, one "address sha256 [who]" a
 // line, where who is the machine's UUID, else its BMC's MAC, once that is known.
-// The last line counts. A pin belongs to the BMC and not to its address, so a BMC
+// The last line counts, and a dash for the sha256 forgets the pin. A pin belongs to the BMC and not to its address, so a BMC
 // that moved is still known. It is a redfish.PinStore.
 type KnownBMCs struct {
 	path string
@@ -21,9 +21,9 @@ type KnownBMCs struct {
 
 // KnownBMC is one line.
 type KnownBMC struct {
-	Addr   string // with its port
-	SHA256 string // of the certificate, lower-case hex
-	Who    string // UUID or MAC; "" = not known yet
+	Addr   string `json:"addr"`          // with its port
+	SHA256 string `json:"sha256"`        // of the certificate, lower-case hex
+	Who    string `json:"who,omitempty"` // UUID or MAC; "" = not known yet
 }
 
 // OpenKnownBMCs opens known_bmcs in the state folder.
@@ -74,7 +74,11 @@ func (k *KnownBMCs) Known(sha256 string) bool {
 
 // Of returns where the BMC of a machine was seen last, and its certificate.
 func (k *KnownBMCs) Of(who string) KnownBMC {
-	return k.last(func(b KnownBMC) bool { return b.Who != "" && (b.Who == who || sameUUID(b.Who, who)) })
+	b := k.last(func(b KnownBMC) bool { return b.Who != "" && (b.Who == who || sameUUID(b.Who, who)) })
+	if b.SHA256 == released {
+		return KnownBMC{}
+	}
+	return b
 }
 
 // At returns who was known last at an address, "" when nobody was.
@@ -91,6 +95,25 @@ const released = "-"
 // Release forgets the pin of an address: the BMC there is not the one meant, and a
 // person is asked to put that right. The BMC itself stays known.
 func (k *KnownBMCs) Release(addr string) error { return k.add(addr, released) }
+
+// Forget forgets the pin of an address and of the BMC that was known there, or of
+// the one called who: a person has seen that a new certificate is right. It says
+// what it forgot.
+func (k *KnownBMCs) Forget(addr, who string) (gone []KnownBMC, err error) {
+	if pin, ok := k.Pin(addr); ok {
+		gone = append(gone, KnownBMC{Addr: addr, SHA256: pin, Who: k.At(addr)})
+		err = k.Release(addr)
+	}
+	who = or(who, k.At(addr))
+	b := k.Of(who)
+	if who == "" || b.SHA256 == "" || err != nil {
+		return gone, err
+	}
+	if len(gone) == 0 || gone[0] != b {
+		gone = append(gone, b)
+	}
+	return gone, k.add(b.Addr, released, b.Who)
+}
 
 // Bind says whose BMC showed a certificate at an address.
 func (k *KnownBMCs) Bind(addr, sha256, who string) error {

@@ -40,6 +40,37 @@ func TestKnownBMCsFollowTheBMC(t *testing.T) {
 	}
 }
 
+// A person who forgets a pin lets a new certificate in, at that address and for the
+// BMC behind it, and for no other.
+func TestForgetPin(t *testing.T) {
+	k := OpenKnownBMCs(t.TempDir())
+	for _, b := range []KnownBMC{{"192.0.2.7:443", "aa", "u1"}, {"192.0.2.8:443", "bb", "u2"}} {
+		if err := k.Bind(b.Addr, b.SHA256, b.Who); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone, err := k.Forget("192.0.2.7:443", "")
+	if err != nil || !slices.Equal(gone, []KnownBMC{{"192.0.2.7:443", "aa", "u1"}}) {
+		t.Errorf("forgot %v, %v", gone, err)
+	}
+	if _, ok := k.Pin("192.0.2.7:443"); ok || k.Known("aa") || k.Of("u1") != (KnownBMC{}) {
+		t.Errorf("still known: %+v", k.Of("u1"))
+	}
+	if pin, ok := k.Pin("192.0.2.8:443"); !ok || pin != "bb" || !k.Known("bb") {
+		t.Error("the pin of another BMC went too")
+	}
+	// A BMC that moved is forgotten by its UUID.
+	if gone, err := k.Forget("192.0.2.9:443", "u2"); err != nil || len(gone) != 1 || k.Known("bb") {
+		t.Errorf("forgot %v, %v", gone, err)
+	}
+	if gone, err := k.Forget("192.0.2.9:443", ""); err != nil || len(gone) != 0 {
+		t.Errorf("nothing known: forgot %v, %v", gone, err)
+	}
+	if err := k.Bind("192.0.2.7:443", "cc", "u1"); err != nil || !k.Known("cc") {
+		t.Errorf("the new certificate is not known: %v", err)
+	}
+}
+
 // A BMC that moved is recognised; another one at a known address, or one that
 // shows another certificate than before, is not worked on.
 func TestPinBelongsToTheBMC(t *testing.T) {

@@ -71,8 +71,8 @@ func (e *Env) bindPin(c BMC, id redfish.Identity) error {
 	}
 	addr, print := hostPort(e.Machine.BMC, 443), c.Fingerprint()
 	if was := e.known.Of(self); was.SHA256 != "" && was.SHA256 != print && e.Machine.Login.TLS == string(redfish.Pin) {
-		return wrongMachine(e.Machine, fmt.Sprintf("BMC %s says it is %s, which showed certificate %.16s… at %s and shows %.16s… now: its certificate was made anew, or it is another machine; if it is right, delete the lines of %s from known_bmcs in the state folder",
-			e.Machine.BMC, self, was.SHA256, was.Addr, print, self))
+		return wrongMachine(e.Machine, fmt.Sprintf("BMC %s says it is %s, which showed certificate %.16s… at %s and shows %.16s… now: its certificate was made anew, or it is another machine; if it is right, `rackproof bmc %s forget-pin %s`",
+			e.Machine.BMC, self, was.SHA256, was.Addr, print, e.Machine.BMC, self))
 	}
 	if before := e.known.At(addr); before != "" && before != self && e.Machine.Serial == "" && e.Machine.UUID == "" {
 		return wrongMachine(e.Machine, fmt.Sprintf("BMC %s was %s and is %s now, and the batch names neither serial nor UUID; name one, so that it is known which machine is meant", e.Machine.BMC, before, self))

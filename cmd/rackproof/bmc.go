@@ -21,6 +21,7 @@ import (
 type bmcOptions struct {
 	addr, system        string
 	user, password, tls string
+	legacy              bool   // old TLS, for this BMC
 	waits               string // what is waited for, where that takes long
 }
 
@@ -32,6 +33,7 @@ const bmcLong = `Drive one BMC by hand, over Redfish.
   inventory                          what the BMC knows to be in the machine
   firmware                           the versions that run
   locate [on|off]                    show or switch the locator LED
+  forget-pin [UUID|MAC]              forget the certificate that was pinned
 
 Credentials are references: env:NAME, file:PATH, command:LINE. A changed
 certificate is refused: it is pinned on first use.
@@ -72,6 +74,7 @@ func (o *bmcOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.user, "user", o.user, "`reference` to the user name")
 	f.StringVar(&o.password, "password", o.password, "`reference` to the password")
 	f.StringVar(&o.tls, "tls", o.tls, "trust in the certificate: `pin|ca:FILE|insecure`")
+	f.BoolVar(&o.legacy, "tls-legacy", o.legacy, "also take TLS 1.0 and RSA key exchange from this BMC")
 	f.StringVar(&o.system, "system", o.system, "`id` of the host, where the BMC has several")
 }
 
@@ -84,7 +87,7 @@ func (a *app) bmcVerbs(o *bmcOptions) *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		RunE: func(*cobra.Command, []string) error {
-			return usageError(errors.New("what shall the BMC do? power, boot, bios, inventory, firmware or locate"), "rackproof bmc --help")
+			return usageError(errors.New("what shall the BMC do? power, boot, bios, inventory, firmware, locate or forget-pin"), "rackproof bmc --help")
 		},
 		PersistentPreRun: func(*cobra.Command, []string) {
 			if a.verbose {
@@ -100,7 +103,7 @@ func (a *app) bmcVerbs(o *bmcOptions) *cobra.Command {
 	f.BoolVar(&a.json, "json", a.json, "results as JSON on stdout")
 	f.BoolVarP(&a.verbose, "verbose", "v", a.verbose, "log what is done to stderr")
 	f.StringVar(&a.stateDir, "state", a.stateDir, "state `folder`")
-	root.AddCommand(a.bmcPower(o), a.bmcBoot(o), a.bmcBIOS(o), a.bmcInventory(o), a.bmcFirmware(o), a.bmcLocate(o))
+	root.AddCommand(a.bmcPower(o), a.bmcBoot(o), a.bmcBIOS(o), a.bmcInventory(o), a.bmcFirmware(o), a.bmcLocate(o), a.bmcForgetPin(o))
 	return root
 }
 
@@ -164,7 +167,7 @@ func (a *app) bmcConfig(ctx context.Context, o *bmcOptions) (redfish.Config, str
 		return cfg, "", err
 	}
 	cfg.Refusals = provision.OpenRefusals(state)
-	cfg.TLS = redfish.TLS{Mode: redfish.TLSMode(o.tls), Pins: provision.OpenKnownBMCs(state)}
+	cfg.TLS = redfish.TLS{Mode: redfish.TLSMode(o.tls), Pins: provision.OpenKnownBMCs(state), Legacy: o.legacy}
 	if file, ok := strings.CutPrefix(o.tls, "ca:"); ok {
 		cfg.TLS.Mode, cfg.TLS.CAFile = redfish.CA, file
 	} else if cfg.TLS.Mode != redfish.Pin && cfg.TLS.Mode != redfish.Insecure {
