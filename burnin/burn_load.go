@@ -203,7 +203,7 @@ func (r *loadRun) startAll(ctx context.Context) error {
 	longest := r.Duration + overtime
 	r.began = time.Now()
 	for _, p := range r.sampled() {
-		if err := r.folder.start(ctx, samplePrefix+p.Name, "sample", sampleCommand(p, r.node), longest); err != nil {
+		if err := r.folder.start(ctx, samplePrefix+p.Name, "sample", Wrap(sampleCommand(p, r.node)), longest); err != nil {
 			return err
 		}
 	}

@@ -69,5 +69,24 @@ func (r *Readings) doubts() map[string]error {
 			}
 		}
 	}
+	r.doubtOrder()
 	return r.doubtful
+}
+
+// doubtOrder doubts evidence of one probe that was taken in another order than that
+// of its phases: pages that were exchanged show growth as its opposite.
+func (r *Readings) doubtOrder() {
+	last := map[string]*Evidence{} // by name
+	for _, phase := range machinePhases {
+		for _, e := range r.rec.Evidence {
+			if e.Phase != phase || e.Started.IsZero() || e.Source == FromLoose {
+				continue
+			}
+			if prior := last[e.Name()]; prior != nil && e.Started.Before(prior.Started) {
+				why := fmt.Errorf("%s was taken before %s, so one stands in place of the other", e.Ref(), prior.Ref())
+				r.doubtful[e.Ref()], r.doubtful[prior.Ref()] = why, why
+			}
+			last[e.Name()] = e
+		}
+	}
 }

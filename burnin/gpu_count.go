@@ -139,7 +139,7 @@ func countSamples(r *Readings) []seen {
 		}
 		n := float64(answering(s.Value))
 		if len(worst) == 0 || n < worst[0].n {
-			worst = []seen{{n: n, ref: loadRef(NvidiaSMI), note: "answered under load at " + s.At.UTC().Format("15:04:05")}}
+			worst = []seen{{n: n, ref: loadRef(NvidiaSMI), note: "answered under load at " + clock(s.At)}}
 		}
 	}
 	return worst

@@ -28,6 +28,7 @@ func judgeGPUDriver(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Findin
 		return none
 	}
 	out := []Finding{driverAnswers(r), driverVersion(r, p)}
+	out = append(out, watched(r, "gpu.driver", driverPart(), NvidiaSMI, func(l NvidiaLog) error { return l.Usable() }, p.Load.Silence)...)
 	out = append(out, driverLibrary(r)...)
 	out = append(out, driverMessages(r)...)
 	readings := phaseReadings(r, NvidiaSMI)
@@ -55,7 +56,30 @@ func driverAnswers(r *Readings) Finding {
 	for _, reading := range readings[1:] {
 		worst = worseFinding(worst, answersIn(base, reading, bus))
 	}
+	for _, s := range nvidiaSamples(r) {
+		if f := base.answersIn(s, bus); f.Verdict == Fail {
+			return worseFinding(worst, f)
+		}
+	}
 	return worst
+}
+
+// answersIn judges one sample under load by what its tool says of the whole driver:
+// a failure that shows once was there. What leaves it open is no answer here.
+func (f Finding) answersIn(s SampleReading[NvidiaLog], bus int) Finding {
+	if s.Err != nil {
+		return f
+	}
+	_, rc, ended := cutEndMark(s.Out)
+	e := &Evidence{Ended: EndedExit}
+	if ended {
+		e.Exit = &rc
+	}
+	f = answersIn(f, Reading[NvidiaLog]{Value: s.Value, Ref: loadRef(NvidiaSMI), Evidence: e}, bus)
+	if f.Verdict == Fail {
+		f.Why += " under load at " + clock(s.At)
+	}
+	return f
 }
 
 // onBus counts the GPUs that the PCI bus shows; -1 when nothing shows the bus.
@@ -173,7 +197,13 @@ func driverLibrary(r *Readings) []Finding {
 func driverMessages(r *Readings) []Finding {
 	var out []Finding
 	told := map[string]bool{}
-	for _, log := range nvidiaLogs(r) {
+	logs := nvidiaLogs(r)
+	for _, s := range nvidiaSamples(r) {
+		if s.Err == nil && s.Value.Failure == nil {
+			logs = append(logs, Reading[NvidiaLog]{Value: NvidiaLog{Messages: damage(s.Value.Messages)}, Ref: loadRef(NvidiaSMI)})
+		}
+	}
+	for _, log := range logs {
 		for _, m := range log.Value.Messages {
 			if m.Address != "" && m.Kind != NvidiaOther || m.Index >= 0 && m.Kind == NvidiaLost || told[m.Text] {
 				continue
@@ -190,6 +220,11 @@ func driverMessages(r *Readings) []Finding {
 		}
 	}
 	return out
+}
+
+// damage leaves out the lines that may be anything.
+func damage(in []NvidiaMessage) []NvidiaMessage {
+	return slices.DeleteFunc(slices.Clone(in), func(m NvidiaMessage) bool { return m.Kind == NvidiaOther })
 }
 
 // gpuState judges whether the driver has control of one GPU, each time it was asked
@@ -214,7 +249,7 @@ func gpuState(r *Readings, readings []Reading[NvidiaLog], part gpuPart) Finding 
 		if why := s.Value.trouble(part); why != "" {
 			f := About("gpu.driver", "state", part.Part, loadRef(NvidiaSMI))
 			f.Measured = "fault"
-			return worseFinding(worst, f.Judged(Fail, why+" under load at "+s.At.UTC().Format("15:04:05")))
+			return worseFinding(worst, f.Judged(Fail, why+" under load at "+clock(s.At)))
 		}
 	}
 	return worst

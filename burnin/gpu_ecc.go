@@ -65,7 +65,7 @@ func sampledECC(r *Readings, p *profiles.Profile) []Finding {
 			f := About("gpu.ecc", "uncorrected_under_load", part.Part, loadRef(NvidiaSMI)).
 				number(g.UncorrectedTotal, profiles.Count, p.GPU.UncorrectedVolatile)
 			if f.Verdict == Fail {
-				out = append(out, f.Because("%.0f uncorrected errors under load at %s", g.UncorrectedTotal.V, s.At.UTC().Format("15:04:05")))
+				out = append(out, f.Because("%.0f uncorrected errors under load at %s", g.UncorrectedTotal.V, clock(s.At)))
 				break
 			}
 		}

@@ -38,6 +38,7 @@ func judgePCIeLink(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding
 		out = append(out, width, j.speed())
 		out = append(out, uplinks...)
 	}
+	out = append(out, watched(r, "pcie.link", machinePart, PCISysfs, wholeTree, p.Load.Silence)...)
 	if len(out) == 0 {
 		f := About("pcie.link", "width", machinePart)
 		if v.noTrees != nil && wantsLinks(p) {
@@ -46,6 +47,14 @@ func judgePCIeLink(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding
 		return []Finding{f.NotHere("no GPU, drive or adapter that the profile has limits for")}
 	}
 	return out
+}
+
+// wholeTree says why a sample of sysfs does not show every link, or nil.
+func wholeTree(t *PCITree) error {
+	if !t.Complete {
+		return errors.New("the sample was cut")
+	}
+	return nil
 }
 
 // wantsLinks reports whether the profile has a limit for any link.

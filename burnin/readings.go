@@ -142,7 +142,10 @@ func Samples[T any](r *Readings, p Probe[T]) ([]SampleReading[T], error) {
 	out := make([]SampleReading[T], 0, len(raw))
 	for _, s := range raw {
 		one := *e
-		one.Out, one.Samples, one.sample = s.Out, nil, true
+		one.Out, one.Samples, one.sample, one.Exit = s.Out, nil, true, nil
+		if _, rc, ok := cutEndMark(s.Out); ok {
+			one.Exit = &rc
+		}
 		v, err := p.Parse(&one)
 		out = append(out, SampleReading[T]{Sample: s, Value: v, Err: err})
 	}

@@ -12,6 +12,9 @@ import (
 // sampleTime is how the sampler and the store write the time of a sample.
 const sampleTime = "2006-01-02T15:04:05.000Z07:00"
 
+// clock is the time of a sample in a sentence.
+func clock(at time.Time) string { return at.UTC().Format("15:04:05") }
+
 // FormatSamples writes samples in the form of a .samples file: each is a line
 // "<RFC 3339 ms> <length>", then that many raw bytes and a newline.
 func FormatSamples(w io.Writer, samples []Sample) error {

@@ -49,8 +49,8 @@ func TestLimitsInOrder(t *testing.T) {
 	for path, l := range p.Limits() {
 		got = append(got, path+" "+string(l.Relation)+" "+l.String())
 	}
-	if want := []string{"cpu.sockets equal 2", "cpu.model one_of AMD EPYC 9??5*", "memory.error_correction one_of Multi-bit ECC or Single-bit ECC"}; !slices.Equal(got[:3], want) || got[len(got)-1] != "nvme.data_written max 20 TB" {
-		t.Errorf("limits %q, want those of the CPUs first, then %q, the drives' last", got, want[2])
+	if want := []string{"cpu.sockets equal 2", "cpu.model one_of AMD EPYC 9??5*", "memory.error_correction one_of Multi-bit ECC or Single-bit ECC"}; !slices.Equal(got[:3], want) || got[len(got)-1] != "load.silence max 60 s" {
+		t.Errorf("limits %q, want those of the CPUs first, then %q, those of the load last", got, want[2])
 	}
 	for range p.Limits() {
 		break // a range may end early

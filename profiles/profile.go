@@ -24,6 +24,7 @@ type Profile struct {
 	PSU    PSU    `yaml:"psu,omitempty"`
 	GDS    GDS    `yaml:"gds,omitempty"`
 	Power  Power  `yaml:"power,omitempty"`
+	Load   Load   `yaml:"load,omitempty"`
 
 	Minutes Minutes              `yaml:"minutes,omitempty"`
 	BIOS    map[string]BIOSSet   `yaml:"bios,omitempty" keys:"burnin,delivery"` // "burnin" and "delivery"
@@ -170,6 +171,11 @@ type GDS struct {
 // Power is what a rack's budget is planned with.
 type Power struct {
 	LoadedWatts *Limit `yaml:"loaded_watts,omitempty" unit:"W"` // drawn by the whole machine under load
+}
+
+// Load is how the machine is watched while it is loaded.
+type Load struct {
+	Silence *Limit `yaml:"silence,omitempty" unit:"s"` // longest time without a readable sample
 }
 
 // Minutes are expectations that plans print and progress is told by. They judge nothing. Zero is not known.
