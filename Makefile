@@ -13,8 +13,8 @@ export CGO_ENABLED ?= 0
 help: ## This list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## The static binary for this machine, in bin/
-	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/rackproof ./cmd/rackproof
+build: ## The static binaries for this machine, in bin/
+	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
 
 cross: ## All three systems, without cgo
 	for os in linux darwin windows; do \
@@ -27,10 +27,13 @@ demo: build ## A simulated rack: twelve machines, ten faults, one repair; a minu
 	if [ $$code -ne 3 ]; then echo "demo ended with $$code, wanted 3 (faults were planted)" >&2; exit 1; fi; \
 	echo "Reports: demo-out/reports/index.html"
 
-test: deps lint cross ## Everything CI runs: lint, builds for three systems, all tests with the race detector
+lab: lab-deps build ## A real machine in QEMU: from nothing to a test record, each stage with its time
+	$(BIN)/rackproof-lab run
+
+test: lab-deps lint cross ## Everything CI runs: lint, builds for three systems, all tests with the race detector
 	CGO_ENABLED=1 go test -race -timeout 40m -count=1 ./...
 
-prove: deps build ## The full numbers (50 kills, longer fuzzing); writes docs/proof.md
+prove: lab-deps build ## The full numbers (50 kills, longer fuzzing); writes docs/proof.md
 	.ci/prove
 
 lint: $(TOOLS)/golangci-lint ## vet, golangci-lint with the arrows between packages, file length
@@ -45,13 +48,21 @@ golden: ## Rewrite golden files after a wanted change; read the diff before you 
 bench: ## Benchmarks, side by side
 	go test -run '^$$' -bench . -benchtime 3x ./...
 
-deps:
-	@need=""; for p in openssh-server:sshd openssh-client:ssh-keygen pciutils:lspci dmidecode:dmidecode; do \
-	  PATH=$$PATH:/usr/sbin command -v $${p#*:} >/dev/null || need="$$need $${p%%:*}"; done; \
-	if [ -n "$$need" ]; then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$need >/dev/null; fi
+# What the tests need, as package:program; a package without a program is looked for by a file of it.
+DEPS := openssh-server:sshd openssh-client:ssh-keygen pciutils:lspci dmidecode:dmidecode
+LAB_DEPS := $(DEPS) qemu-system-x86:qemu-system-x86_64 qemu-utils:qemu-img ovmf:/usr/share/OVMF/OVMF_CODE_4M.fd ipxe:/boot/ipxe.efi \
+  ipxe-qemu:/usr/lib/ipxe/qemu/efi-virtio.rom openipmi:ipmi_sim ipmitool:ipmitool dnsmasq-base:dnsmasq iproute2:ip kmod:depmod
+
+deps: ; @$(call install,$(DEPS))
+lab-deps: ; @$(call install,$(LAB_DEPS))
+
+define install
+need=""; for p in $(1); do case $${p#*:} in /*) [ -e $${p#*:} ] ;; *) PATH=$$PATH:/usr/sbin:/sbin command -v $${p#*:} >/dev/null ;; esac || need="$$need $${p%%:*}"; done; \
+if [ -n "$$need" ]; then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$need >/dev/null; fi
+endef
 
 $(TOOLS)/golangci-lint: Makefile
 	GOBIN=$(TOOLS) CGO_ENABLED=0 go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
 	@touch $@
 
-.PHONY: help build cross demo test prove lint golden bench deps
+.PHONY: help build cross demo lab test prove lint golden bench deps lab-deps
