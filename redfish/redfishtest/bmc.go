@@ -36,6 +36,8 @@ type BMC struct {
 	store      *store
 	systems    []*system
 	slots      []*slot // of virtual media
+	logs       []*logService
+	events     *events
 	overlays   map[string]func(object map[string]any)
 	systemsURI string
 	routes     map[string]route

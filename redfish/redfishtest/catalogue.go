@@ -20,8 +20,8 @@ type Fault struct {
 }
 
 // Faults is the catalogue, in the order of the field list: transport, session,
-// JSON, power, boot, BIOS, jobs, preconditions, virtual media.
-func Faults() []Fault { return slices.Concat(catalogue, mediaCatalogue) }
+// JSON, power, boot, BIOS, jobs, preconditions, virtual media, logs and events.
+func Faults() []Fault { return slices.Concat(catalogue, mediaCatalogue, logCatalogue) }
 
 // FaultNames lists the names of [Faults].
 func FaultNames() []string {
@@ -52,6 +52,10 @@ func (f Fault) check(on *fault) error {
 		if n, err := strconv.Atoi(on.value); err != nil || n < 1 {
 			return fmt.Errorf("value %q must be a number above 0", on.value)
 		}
+	case seconds:
+		if _, err := strconv.Atoi(on.value); err != nil {
+			return fmt.Errorf("value %q must be a number of seconds", on.value)
+		}
 	case duration:
 		if d, err := time.ParseDuration(on.value); err != nil || d < 0 {
 			return fmt.Errorf("value %q must be a duration such as 200ms", on.value)
@@ -64,6 +68,7 @@ func (f Fault) check(on *fault) error {
 const (
 	everyNth    = "N: every Nth"
 	everyNumber = "N"
+	seconds     = "seconds, negative for late"
 	duration    = "how long, as 200ms"
 	actName     = "act or beginning of its name, as power.on; none: any act but those of sessions"
 	uriStart    = "beginning of the URI; none: every URI"

@@ -41,6 +41,7 @@ func faultCases() map[string]faultCase {
 	all := maps.Clone(wireFaults)
 	maps.Copy(all, machineFaults)
 	maps.Copy(all, mediaFaults)
+	maps.Copy(all, logFaults)
 	return all
 }
 

@@ -32,7 +32,7 @@ const (
 // fixtureTree is a small machine in the shape of the captures.
 func fixtureTree(vendor string) redfishtest.Tree {
 	tree := redfishtest.Tree{
-		"/redfish/v1": json.RawMessage(`{"@odata.id":"/redfish/v1","Systems":{"@odata.id":"/redfish/v1/Systems"},"Managers":{"@odata.id":"/redfish/v1/Managers"},
+		"/redfish/v1": json.RawMessage(`{"@odata.id":"/redfish/v1","Systems":{"@odata.id":"/redfish/v1/Systems"},"Managers":{"@odata.id":"/redfish/v1/Managers"},"EventService":{"@odata.id":"/redfish/v1/EventService"},
 			"Tasks":{"@odata.id":"/redfish/v1/TaskService"},"SessionService":{"@odata.id":"/redfish/v1/SessionService"},
 			"Links":{"Sessions":{"@odata.id":"` + sessionsURI + `"}},"Vendor":"` + vendor + `"}`),
 		"/redfish/v1/SessionService": json.RawMessage(`{"SessionTimeout":300}`),
@@ -71,6 +71,7 @@ func fixtureTree(vendor string) redfishtest.Tree {
 			{"AttributeName":"Version","Type":"String","ReadOnly":true}]}}`),
 	}
 	addSlots(tree)
+	addLogs(tree)
 	if vendor == "Dell" {
 		tree[jobsURI] = json.RawMessage(`{"Members":[{"@odata.id":"` + jobsURI + `/JID_1"}]}`)
 	}

@@ -21,7 +21,7 @@ func (b *BMC) get(req *request) reply {
 	if _, ok := b.faults["etag-gzip"]; ok {
 		tag = strings.TrimSuffix(tag, `"`) + `-gzip"`
 	}
-	raw = b.disfigure(req.key, raw)
+	raw = b.disfigure(req.key, b.page(req, raw))
 	answer := reply{status: http.StatusOK, raw: raw, contentType: "application/json"}
 	return answer.with("ETag", tag)
 }
@@ -40,14 +40,20 @@ func (b *BMC) render(key string) (raw []byte, tag string, ok bool) {
 	}
 	old, tagged := object["@odata.etag"].(string)
 	delete(object, "@odata.etag")
+	clock, ticks := object["DateTime"]
+	delete(object, "DateTime") // a clock that runs is no change
 	raw, err := json.Marshal(object)
 	if err != nil {
 		b.log.Error("cannot render", "uri", key, "error", err)
 		return nil, "", false
 	}
 	tag = contentTag(raw)
+	if ticks {
+		object["DateTime"] = clock
+		raw, err = json.Marshal(object)
+	}
 	if !tagged {
-		return raw, tag, true
+		return raw, tag, err == nil
 	}
 	if strings.HasPrefix(old, "W/") {
 		tag = "W/" + tag

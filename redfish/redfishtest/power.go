@@ -171,7 +171,7 @@ func (s *system) arrive(ctx context.Context, d time.Duration, power string) bool
 // stamp moves LastResetTime on. BMCs tell whole seconds, and here two resets
 // can fall into one; a client must still see that there was another.
 func (s *system) stamp() {
-	now := time.Now().Truncate(time.Second)
+	now := s.bmc.now().Truncate(time.Second)
 	if !now.After(s.lastReset) {
 		now = s.lastReset.Add(time.Second)
 	}

@@ -12,6 +12,7 @@ type reply struct {
 	header      http.Header
 	raw         []byte
 	contentType string
+	stream      chan []byte // events to send until it is closed, instead of a body
 }
 
 func (r reply) with(name, value string) reply {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // maxRequest bounds what a client may send.
@@ -31,7 +32,8 @@ type route map[string]func(*request) reply
 
 func (b *BMC) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	b.ledger.enter()
-	defer b.ledger.leave()
+	leave := sync.OnceFunc(b.ledger.leave)
+	defer leave()
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	if err != nil {
 		b.send(w, failure(http.StatusRequestEntityTooLarge, baseRegistry+"PayloadTooLarge", "The body is too large."))
@@ -54,6 +56,11 @@ func (b *BMC) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := b.answer(req, raw)
 	b.mu.Unlock()
 	b.log.Debug("answered", "method", req.method, "uri", req.uri, "status", answer.status)
+	if answer.stream != nil {
+		leave() // a stream that lasts is not a request in flight
+		b.stream(w, r, answer.stream)
+		return
+	}
 	if kept := b.after(w, r, req); !kept {
 		b.sendTo(w, r, answer)
 	}
@@ -73,6 +80,9 @@ func (b *BMC) answer(req *request, raw []byte) reply {
 		return refusal
 	}
 	if req.method == http.MethodGet || req.method == http.MethodHead {
+		if b.events.uri != "" && req.key == b.events.uri && req.method == http.MethodGet {
+			return b.openStream()
+		}
 		return b.get(req)
 	}
 	handler, ok := b.routes[req.key][req.method]

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 )
@@ -103,6 +104,26 @@ func (b *BMC) Update(uri string, change func(body map[string]any)) error {
 	}
 	change(object)
 	return b.store.put(key, object)
+}
+
+// Put adds a resource, or replaces it. Where its parent is a collection that
+// does not list it, it is listed.
+func (b *BMC) Put(uri string, body map[string]any) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key := canonical(uri)
+	if err := b.store.put(key, body); err != nil {
+		return err
+	}
+	parent := path.Dir(key)
+	collection, err := b.store.object(parent)
+	members, ok := collection["Members"].([]any)
+	if err != nil || !ok || slices.ContainsFunc(members, func(m any) bool { return canonical(link(m)) == key }) {
+		return nil
+	}
+	members = append(members, map[string]any{"@odata.id": key})
+	collection["Members"], collection["Members@odata.count"] = members, len(members)
+	return b.store.put(parent, collection)
 }
 
 // Remove takes a resource off the BMC; its URI answers 404 from now on. Links

@@ -75,6 +75,9 @@ func (b *BMC) discover() error {
 	if len(b.systems) == 0 {
 		return fmt.Errorf("simulated BMC: no system in the tree has a Reset action")
 	}
+	b.discoverClocks(root)
+	b.discoverLogs(root)
+	b.discoverEvents(root)
 	if err := b.discoverMedia(root); err != nil {
 		return fmt.Errorf("simulated BMC: %w", err)
 	}
