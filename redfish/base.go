@@ -82,6 +82,8 @@ func (base) commit(_ context.Context, _ *Client, _ link, staged string) (string,
 	return staged, nil
 }
 
+func (base) offerMedia(context.Context, *Client) (bool, error) { return false, nil }
+
 func (base) led() (lit, off string) { return "Lit", "Off" }
 
 func (base) intents() []intentRule { return nil }

@@ -21,7 +21,7 @@ func FuzzDocuments(f *testing.F) {
 		object := len(body) > 0 && body[0] == '{' && json.Valid(body)
 		for _, doc := range []any{
 			&rootDoc{}, &systemDoc{}, &chassisDoc{}, &managerDoc{}, &ethernetDoc{}, &processorDoc{}, &memoryDoc{},
-			&driveDoc{}, &adapterDoc{}, &portDoc{}, &psuDoc{}, &deviceDoc{}, &softwareDoc{}, &collectionDoc{}, &jobDoc{},
+			&driveDoc{}, &mediaDoc{}, &adapterDoc{}, &portDoc{}, &psuDoc{}, &deviceDoc{}, &softwareDoc{}, &collectionDoc{}, &jobDoc{},
 		} {
 			if err := json.Unmarshal(body, doc); err != nil && object {
 				t.Fatalf("%T: %v", doc, err)

@@ -34,6 +34,9 @@ type writer interface {
 	commit(ctx context.Context, c *Client, settings link, staged string) (job string, err error)
 	// led gives the words of IndicatorLED for a lit and an unlit locator.
 	led() (lit, off string)
+	// offerMedia makes the BMC list its virtual drives where a setting hides them;
+	// it reports whether it did.
+	offerMedia(ctx context.Context, c *Client) (bool, error)
 	// intents is the table from wishes to attributes.
 	intents() []intentRule
 }
