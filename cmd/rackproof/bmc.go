@@ -29,6 +29,7 @@ const bmcLong = `Drive one BMC by hand, over Redfish.
 
   power [on|off|force-off|restart]   show or change the power state
   boot [TARGET]                      show or set the boot override
+  media [list|insert|eject]          show, fill or empty the virtual drives
   bios [get|plan|set]                show, plan or stage BIOS attributes
   inventory                          what the BMC knows to be in the machine
   firmware                           the versions that run
@@ -87,7 +88,7 @@ func (a *app) bmcVerbs(o *bmcOptions) *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		RunE: func(*cobra.Command, []string) error {
-			return usageError(errors.New("what shall the BMC do? power, boot, bios, inventory, firmware, locate or forget-pin"), "rackproof bmc --help")
+			return usageError(errors.New("what shall the BMC do? power, boot, media, bios, inventory, firmware, locate or forget-pin"), "rackproof bmc --help")
 		},
 		PersistentPreRun: func(*cobra.Command, []string) {
 			if a.verbose {
@@ -103,7 +104,7 @@ func (a *app) bmcVerbs(o *bmcOptions) *cobra.Command {
 	f.BoolVar(&a.json, "json", a.json, "results as JSON on stdout")
 	f.BoolVarP(&a.verbose, "verbose", "v", a.verbose, "log what is done to stderr")
 	f.StringVar(&a.stateDir, "state", a.stateDir, "state `folder`")
-	root.AddCommand(a.bmcPower(o), a.bmcBoot(o), a.bmcBIOS(o), a.bmcInventory(o), a.bmcFirmware(o), a.bmcLocate(o), a.bmcForgetPin(o))
+	root.AddCommand(a.bmcPower(o), a.bmcBoot(o), a.bmcMedia(o), a.bmcBIOS(o), a.bmcInventory(o), a.bmcFirmware(o), a.bmcLocate(o), a.bmcForgetPin(o))
 	return root
 }
 
@@ -194,6 +195,7 @@ func bmcError(addr string, err error) error {
 		{redfish.ErrBadValue, exitUsage, "bad_value"},
 		{redfish.ErrAmbiguousSystem, exitUsage, "ambiguous_system"},
 		{redfish.ErrUnsupported, exitFailed, "unsupported"},
+		{redfish.ErrLicence, exitFailed, "licence"},
 		{redfish.ErrAuth, exitNotFinished, "auth"},
 		{redfish.ErrPasswordChange, exitNotFinished, "password_change"},
 		{redfish.ErrPinMismatch, exitNotFinished, "pin_mismatch"},
