@@ -23,6 +23,7 @@ type Client struct {
 	vendor     string
 	behaviour  behaviour
 	registries registryCache
+	plan       plan // of readings that are repeated
 
 	closing sync.Once
 	closed  error
@@ -118,6 +119,10 @@ func (c *Client) System() string { return string(c.system) }
 // passwords, tokens and other secrets. A body that was no JSON is kept as
 // {"unparsed": text}.
 func (c *Client) Recorded() map[string]json.RawMessage { return c.record.all() }
+
+// Forget drops what was recorded, so that Recorded gives what is read from now on:
+// the evidence of one reading.
+func (c *Client) Forget() { c.record.forget() }
 
 // host reads the host system.
 func (c *Client) host(ctx context.Context) (systemDoc, error) {

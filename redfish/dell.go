@@ -121,3 +121,10 @@ func (dell) intents() []intentRule {
 		{intent: "performance", value: "max", attribute: "SysProfile", set: "PerfOptimized"},
 	}
 }
+
+// hardwareLog leaves the FaultList out, which repeats what the SEL has, and by its
+// type the Lclog, which holds 500,000 entries of logins, jobs and the SEL again
+// (R750, iDRAC9 6.00.30).
+func (d dell) hardwareLog(svc logServiceDoc, owner string) bool {
+	return svc.ID != "FaultList" && d.base.hardwareLog(svc, owner)
+}

@@ -22,6 +22,7 @@ func FuzzDocuments(f *testing.F) {
 		for _, doc := range []any{
 			&rootDoc{}, &systemDoc{}, &chassisDoc{}, &managerDoc{}, &ethernetDoc{}, &processorDoc{}, &memoryDoc{},
 			&driveDoc{}, &mediaDoc{}, &adapterDoc{}, &portDoc{}, &psuDoc{}, &deviceDoc{}, &softwareDoc{}, &collectionDoc{}, &jobDoc{},
+			&sensorDoc{}, &thermalDoc{}, &powerDoc{}, &powerSubsystemDoc{}, &supplyDoc{}, &coolingDoc{}, &fanDoc{}, &thermalMetricsDoc{}, &environmentDoc{}, &logServiceDoc{}, &entryDoc{},
 		} {
 			if err := json.Unmarshal(body, doc); err != nil && object {
 				t.Fatalf("%T: %v", doc, err)

@@ -35,3 +35,7 @@ func (hpe) intents() []intentRule {
 		{intent: "boot-mode", value: "uefi", attribute: "BootMode", set: "Uefi"},
 	}
 }
+
+// hardwareLog is the Integrated Management Log, whose service names no type (iLO 5
+// 2.72). The iLO event log beside it has logins, the Event log repeats the IML.
+func (hpe) hardwareLog(svc logServiceDoc, _ string) bool { return svc.ID == "IML" }

@@ -34,3 +34,9 @@ func (lenovo) intents() []intentRule {
 		{intent: "performance", value: "max", attribute: "OperatingModes_ChooseOperatingMode", set: "MaximumPerformance"},
 	}
 }
+
+// hardwareLog is the platform log: the SEL service of an XCC (SR670 V2, 2.83) has no
+// entries, the active log repeats what still holds.
+func (l lenovo) hardwareLog(svc logServiceDoc, owner string) bool {
+	return svc.ID == "PlatformLog" || l.base.hardwareLog(svc, owner)
+}

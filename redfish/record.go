@@ -61,6 +61,12 @@ func (r *recorder) keep(uri string, body []byte) {
 	r.bodies[uri] = body
 }
 
+func (r *recorder) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.bodies)
+}
+
 func (r *recorder) all() map[string]json.RawMessage {
 	r.mu.Lock()
 	bodies := maps.Clone(r.bodies)

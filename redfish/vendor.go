@@ -11,6 +11,14 @@ import (
 type behaviour interface {
 	reader
 	writer
+	keeper
+}
+
+// keeper is what differs in what is kept.
+type keeper interface {
+	// hardwareLog tells a log of hardware events from the others; owner is
+	// "system", "manager", "chassis" or "baseboard".
+	hardwareLog(svc logServiceDoc, owner string) bool
 }
 
 // reader is what differs in reading.

@@ -75,7 +75,13 @@ type rootDoc struct {
 	Update  link   `json:"UpdateService"`
 	Regs    link   `json:"Registries"`
 	Service link   `json:"SessionService"`
-	Links   maybe[struct {
+	Offers  maybe[struct {
+		Expand maybe[struct {
+			All     flag `json:"ExpandAll"`
+			NoLinks flag `json:"NoLinks"`
+		}] `json:"ExpandQuery"`
+	}] `json:"ProtocolFeaturesSupported"`
+	Links maybe[struct {
 		Sessions link `json:"Sessions"`
 	}] `json:"Links"`
 }
@@ -112,6 +118,7 @@ type systemDoc struct {
 	CPUs      link                `json:"Processors"`
 	Ethernet  link                `json:"EthernetInterfaces"`
 	Storage   link                `json:"Storage"`
+	Logs      link                `json:"LogServices"`
 	Links     maybe[systemLinks]  `json:"Links"`
 	Actions   maybe[systemAction] `json:"Actions"`
 }
@@ -145,6 +152,11 @@ type chassisDoc struct {
 	Locator   flag   `json:"LocationIndicatorActive"`
 	Power     link   `json:"Power"`
 	Subsystem link   `json:"PowerSubsystem"`
+	Thermal   link   `json:"Thermal"`
+	Cooling   link   `json:"ThermalSubsystem"`
+	Sensors   link   `json:"Sensors"`
+	Metrics   link   `json:"EnvironmentMetrics"`
+	Logs      link   `json:"LogServices"`
 	Adapters  link   `json:"NetworkAdapters"`
 	Devices   link   `json:"PCIeDevices"` // a collection; the older array of links is not used
 	Oem       oemDoc `json:"Oem"`
@@ -158,6 +170,9 @@ type managerDoc struct {
 	hardware
 	Firmware text   `json:"FirmwareVersion"`
 	Ethernet link   `json:"EthernetInterfaces"`
+	Logs     link   `json:"LogServices"`
+	DateTime text   `json:"DateTime"`
+	Offset   text   `json:"DateTimeLocalOffset"`
 	Oem      oemDoc `json:"Oem"`
 }
 
