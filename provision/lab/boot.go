@@ -20,3 +20,11 @@ type BootChoice struct {
 	UEFI       bool       `json:"uefi,omitempty"`
 	Persistent bool       `json:"persistent,omitempty"` // otherwise used up by the next start
 }
+
+// String is the form in chassis.log: the device, with "own" for none.
+func (b BootChoice) String() string {
+	if b.Device == BootOwn {
+		return "own"
+	}
+	return string(b.Device)
+}

@@ -30,11 +30,12 @@ const (
 	BMCPassword = "admin-lab"
 )
 
-// Manufacturer and Product are what SMBIOS and the BMC's FRU say of every
-// machine.
+// What SMBIOS and the BMC's FRU say of every machine.
 const (
 	Manufacturer = "LabVendor"
 	Product      = "GPUServer-8x"
+	BoardProduct = "MB-8x"
+	SKU          = "SKU1"
 )
 
 // MaxMachines is how many machines fit into the lab's address and port scheme.
@@ -85,6 +86,9 @@ func (s Spec) BMCMAC() string { return fmt.Sprintf("52:54:00:bc:00:%02x", s.N) }
 
 // BMCIP is where the BMC answers: IPMI on 623/udp, Redfish on 443/tcp.
 func (s Spec) BMCIP() string { return fmt.Sprintf("10.77.1.%d", 10+s.N) }
+
+// DriveSerial is the serial number of NVMe drive i, from 0.
+func (s Spec) DriveSerial(i int) string { return fmt.Sprintf("NVME%d%d", s.N, i) }
 
 // KCSPort is where ipmi_sim waits on 127.0.0.1 for QEMU's ipmi-bmc-extern.
 func (s Spec) KCSPort() int { return 9012 + 100*s.N }
