@@ -1,8 +1,11 @@
 package redfishtest
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
+	"time"
+	"unicode"
 )
 
 const accounts = "/redfish/v1/AccountService/Accounts/"
@@ -21,6 +24,7 @@ func (b *BMC) discoverAccount() error {
 			return err
 		}
 	}
+	b.overlays[uri] = b.overlayAccount
 	b.routes[uri] = route{http.MethodPatch: b.patchAccount}
 	return nil
 }
@@ -44,11 +48,53 @@ func (b *BMC) patchAccount(req *request) reply {
 	if !ok || len(req.body) != 1 {
 		return failures(http.StatusBadRequest, propertyProblem("PropertyMissing", "Password", nil))
 	}
+	if !b.rules.allow(password) { // the message must not tell the password
+		return failures(http.StatusBadRequest, propertyProblem("PropertyValueFormatError", "Password", nil))
+	}
 	b.effect(req, "account.password", b.opts.User, func() {
 		b.password = password
 		delete(b.faults, "password-change-required")
 	})
 	return b.vendor.changed()
+}
+
+// passwordRules are those that the AccountService tells.
+type passwordRules struct {
+	least, most int           // characters; 0 = no bound
+	complex     bool          // upper and lower case and a digit (XCC)
+	lockout     time.Duration // after too many refused logins, with the fault lockout; 0 = for good
+}
+
+func (b *BMC) discoverPasswordRules(root map[string]any) {
+	service, err := b.store.object(link(root, "AccountService"))
+	if err != nil {
+		return
+	}
+	number := func(name string) int {
+		n, _ := service[name].(json.Number)
+		value, _ := n.Int64()
+		return int(value)
+	}
+	b.rules.least, b.rules.most = number("MinPasswordLength"), number("MaxPasswordLength")
+	b.rules.lockout = time.Duration(number("AccountLockoutDuration")) * time.Second
+	b.rules.complex, _ = at(service, "Oem", "Lenovo", "ComplexPassword").(bool)
+}
+
+func (r passwordRules) allow(password string) bool {
+	n := len([]rune(password))
+	if n == 0 || n < r.least || (r.most > 0 && n > r.most) {
+		return false
+	}
+	return !r.complex || (strings.ContainsFunc(password, unicode.IsUpper) &&
+		strings.ContainsFunc(password, unicode.IsLower) && strings.ContainsFunc(password, unicode.IsDigit))
+}
+
+// overlayAccount shows what the account owes.
+func (b *BMC) overlayAccount(object map[string]any) {
+	_, due := b.faults["password-change-required"]
+	if _, has := object["PasswordChangeRequired"]; has || due {
+		object["PasswordChangeRequired"] = due
+	}
 }
 
 // mustChangePassword refuses everything but the change itself and the logout.

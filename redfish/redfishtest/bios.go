@@ -113,7 +113,7 @@ func (s *system) makesJob(body map[string]any) bool {
 }
 
 func (s *system) newJob(req *request) *task {
-	t := s.bmc.tasks.add(s.bmc, req, "Configure: BIOS.Setup.1-1", true)
+	t := s.bmc.tasks.add(s.bmc, req, "Configure: BIOS.Setup.1-1", waitsForReset)
 	if slices.Contains(req.acts, "task.create") {
 		s.bios.job = t
 	}

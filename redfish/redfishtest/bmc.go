@@ -38,6 +38,8 @@ type BMC struct {
 	slots      []*slot // of virtual media
 	logs       []*logService
 	events     *events
+	updates    *updates
+	away       bool // restarting: nothing answers
 	overlays   map[string]func(object map[string]any)
 	systemsURI string
 	routes     map[string]route
@@ -46,6 +48,7 @@ type BMC struct {
 	faults     faults
 	ledger     ledger
 	password   string
+	rules      passwordRules
 }
 
 // Start serves opts.Tree until ctx ends or [BMC.Close] is called.

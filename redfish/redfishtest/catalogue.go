@@ -127,7 +127,7 @@ var catalogue = []Fault{
 	},
 	{
 		Name: "lockout", Value: everyNth, Default: "3", Seen: "SYS-821GE-TNHR locks after 3",
-		Doc: "after N refused logins the right password is refused too",
+		Doc: "after N refused logins the right password is refused too, as long as the AccountService says",
 	},
 	{
 		Name: "basic-refused", Quirk: 76, Seen: "POST to Sessions with a Basic header",
@@ -243,7 +243,7 @@ var catalogue = []Fault{
 	},
 	{
 		Name: "task-completed-critical", Quirk: 70, Seen: "iDRAC JCP052",
-		Doc: "a BIOS task ends Completed, 100 %, Critical, and nothing was applied",
+		Doc: "a task of BIOS or firmware ends Completed, 100 %, Critical, and nothing was applied",
 	},
 
 	{

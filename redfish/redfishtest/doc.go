@@ -1,8 +1,10 @@
 // Package redfishtest is a BMC for tests: it serves a Redfish tree over TLS
 // and behaves. Sessions have a limit and expire, power takes time, BIOS values
 // wait for a reset, a boot override is used once, jobs go through states, a
-// PATCH is checked against the attribute registry, and every act that changes
-// the machine is counted. Faults seen in the field are switched on by name; see
+// PATCH is checked against the attribute registry, virtual drives take images,
+// firmware is fetched and runs after the restart that it needs, logs take
+// entries and tell them to those who follow the event stream, and every act
+// that changes the machine is counted. Faults seen in the field are switched on by name; see
 // [Faults].
 //
 // A tree is either a capture ([LoadDir], [LoadTarGz]) or made by the caller.

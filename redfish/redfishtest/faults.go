@@ -118,7 +118,7 @@ func (b *BMC) fires(name string) bool {
 // to send, if any, and whether the request ends here.
 func (b *BMC) before(w http.ResponseWriter, r *http.Request, req *request) (*reply, bool) {
 	b.mu.Lock()
-	reset := b.faults.fireNth("reset-connection")
+	reset := b.faults.fireNth("reset-connection") || b.away
 	hang := b.faults.fireOn("hang", req.uri)
 	slow, slowed := b.faults.fire("slow")
 	b.mu.Unlock()

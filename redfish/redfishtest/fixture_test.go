@@ -32,7 +32,7 @@ const (
 // fixtureTree is a small machine in the shape of the captures.
 func fixtureTree(vendor string) redfishtest.Tree {
 	tree := redfishtest.Tree{
-		"/redfish/v1": json.RawMessage(`{"@odata.id":"/redfish/v1","Systems":{"@odata.id":"/redfish/v1/Systems"},"Managers":{"@odata.id":"/redfish/v1/Managers"},"EventService":{"@odata.id":"/redfish/v1/EventService"},
+		"/redfish/v1": json.RawMessage(`{"@odata.id":"/redfish/v1","Systems":{"@odata.id":"/redfish/v1/Systems"},"Managers":{"@odata.id":"/redfish/v1/Managers"},"UpdateService":{"@odata.id":"/redfish/v1/UpdateService"},"EventService":{"@odata.id":"/redfish/v1/EventService"},
 			"Tasks":{"@odata.id":"/redfish/v1/TaskService"},"SessionService":{"@odata.id":"/redfish/v1/SessionService"},
 			"Links":{"Sessions":{"@odata.id":"` + sessionsURI + `"}},"Vendor":"` + vendor + `"}`),
 		"/redfish/v1/SessionService": json.RawMessage(`{"SessionTimeout":300}`),
@@ -41,7 +41,7 @@ func fixtureTree(vendor string) redfishtest.Tree {
 			{"@odata.id":"` + systemURI + `"}],"Members@odata.count":2}`),
 		"/redfish/v1/Systems/HGX_Baseboard_0": json.RawMessage(`{"Id":"HGX_Baseboard_0"}`),
 		systemURI: json.RawMessage(`{"@odata.id":"` + systemURI + `","@odata.etag":"W/\"1\"","Id":"1","PowerState":"On",
-			"AssetTag":"","SerialNumber":"S1","LastResetTime":"2024-01-01T00:00:00Z","IndicatorLED":"Off","LocationIndicatorActive":false,
+			"AssetTag":"","SerialNumber":"S1","BiosVersion":"1.4","LastResetTime":"2024-01-01T00:00:00Z","IndicatorLED":"Off","LocationIndicatorActive":false,
 			"BootProgress":{"LastState":"OSBootStarted"},
 			"Boot":{"BootSourceOverrideEnabled":"Disabled","BootSourceOverrideMode":"UEFI","BootSourceOverrideTarget":"None",
 			"BootSourceOverrideTarget@Redfish.AllowableValues":["None","Pxe","Cd","Hdd","UefiHttp"],"HttpBootUri":null,"BootOrder":["Boot0001"]},
@@ -72,6 +72,7 @@ func fixtureTree(vendor string) redfishtest.Tree {
 	}
 	addSlots(tree)
 	addLogs(tree)
+	addFirmware(tree)
 	if vendor == "Dell" {
 		tree[jobsURI] = json.RawMessage(`{"Members":[{"@odata.id":"` + jobsURI + `/JID_1"}]}`)
 	}

@@ -73,6 +73,7 @@ func (l *ledger) leave() { l.inFlight.Add(-1) }
 // no operating system heard), "boot.set", "boot.used" (an override
 // was taken at a boot), "bios.stage", "bios.apply", "locator.set", "task.create",
 // "media.insert", "media.eject", "log.clear", "event.test",
+// "firmware.update", "firmware.activate", "bmc.reset",
 // "session.create", "session.delete", "session.expire", "account.password",
 // "property.set". What a fault made void is in the log only, marked Lost.
 func (b *BMC) Acts() map[string]int {

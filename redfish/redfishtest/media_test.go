@@ -32,8 +32,8 @@ func addSlots(tree redfishtest.Tree) {
 		return `,"Actions":{"Oem":{},"#VirtualMedia.InsertMedia":{"target":"` + uri + insertAction + `"}}`
 	}
 	tree["/redfish/v1/Managers"] = json.RawMessage(`{"Members":[{"@odata.id":"` + managerURI + `"}],"Members@odata.count":1}`)
-	tree[managerURI] = json.RawMessage(`{"@odata.id":"` + managerURI + `","DateTime":"2024-01-01T00:00:00Z",
-		"VirtualMedia":{"@odata.id":"` + managerSlotsURI + `"},"LogServices":{"@odata.id":"` + managerURI + `/LogServices"}}`)
+	tree[managerURI] = json.RawMessage(`{"@odata.id":"` + managerURI + `","DateTime":"2024-01-01T00:00:00Z","FirmwareVersion":"11.01",
+		"Actions":{"#Manager.Reset":{"target":"` + managerResetURI + `"}},		"VirtualMedia":{"@odata.id":"` + managerSlotsURI + `"},"LogServices":{"@odata.id":"` + managerURI + `/LogServices"}}`)
 	tree[managerSlotsURI] = json.RawMessage(`{"Members":[{"@odata.id":"` + cdURI + `"},{"@odata.id":"` + extURI + `"},
 		{"@odata.id":"` + remoteURI + `"}],"Members@odata.count":3}`)
 	tree[systemSlotsURI] = json.RawMessage(`{"Members":[{"@odata.id":"` + systemCD + `"}],"Members@odata.count":1}`)

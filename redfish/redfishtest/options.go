@@ -20,6 +20,9 @@ type Options struct {
 	PowerDelay   time.Duration // from the accepted act to the changed power state
 	POSTDelay    time.Duration // from power or reset to the boot
 	TaskDelay    time.Duration // each of a job's moves: to Running, to Completed
+	ManagerDelay time.Duration // how long the BMC is away when it restarts
+
+	Images map[string]Image // firmware by the file's name; any other fails its check
 
 	Faults []string     // switched on from the start, as for [BMC.SetFault]
 	Hooks  Hooks        // the machine behind the BMC

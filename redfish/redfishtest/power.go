@@ -25,7 +25,7 @@ func (s *system) reset(req *request) reply {
 	}
 	s.bmc.effect(req, act, kind, start)
 	if s.bmc.vendor == ami { // the DGX H100 answers with a task per reset
-		t := s.bmc.tasks.add(s.bmc, req, "Computer Reset", false)
+		t := s.bmc.tasks.add(s.bmc, req, "Computer Reset", waitsForNothing)
 		s.bmc.spawn(func() { s.bmc.carryOut(s.bmc.ctx, t) })
 		return s.bmc.accepted(t)
 	}
@@ -189,6 +189,7 @@ func (s *system) bootUp(ctx context.Context) {
 		s.bmc.mu.Unlock()
 		return
 	}
+	s.bmc.activate(ActivateHost)
 	choice := s.useOverride()
 	s.post = false
 	s.boots++

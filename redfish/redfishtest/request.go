@@ -3,6 +3,7 @@ package redfishtest
 import (
 	"compress/gzip"
 	"crypto/tls"
+	"errors"
 	"io"
 	"maps"
 	"net"
@@ -22,6 +23,7 @@ type request struct {
 	key         string // the URI as the store knows it
 	header      http.Header
 	body        map[string]any // of POST and PATCH; nil when empty
+	file        string         // name of an image that was pushed
 	user, pass  string
 	basic       bool
 	acts        []string // what took effect
@@ -34,12 +36,12 @@ func (b *BMC) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	b.ledger.enter()
 	leave := sync.OnceFunc(b.ledger.leave)
 	defer leave()
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	req := &request{method: r.Method, uri: r.URL.RequestURI(), header: r.Header}
+	raw, err := req.read(w, r)
 	if err != nil {
-		b.send(w, failure(http.StatusRequestEntityTooLarge, baseRegistry+"PayloadTooLarge", "The body is too large."))
+		b.send(w, unreadable(err))
 		return
 	}
-	req := &request{method: r.Method, uri: r.URL.RequestURI(), header: r.Header}
 	req.user, req.pass, req.basic = r.BasicAuth()
 	b.mu.Lock()
 	b.ledger.request(req.method + " " + req.uri)
@@ -64,6 +66,24 @@ func (b *BMC) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	if kept := b.after(w, r, req); !kept {
 		b.sendTo(w, r, answer)
 	}
+}
+
+func unreadable(err error) reply {
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return failure(http.StatusRequestEntityTooLarge, baseRegistry+"PayloadTooLarge", "The body is too large.")
+	}
+	return failure(http.StatusBadRequest, baseRegistry+"MalformedJSON", "The body cannot be read.")
+}
+
+// read brings the JSON of a request; of a firmware push that of its parameters.
+func (req *request) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	kind := r.Header.Get("Content-Type")
+	if !strings.HasPrefix(kind, "multipart/") {
+		return io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	}
+	raw, file, err := readMultipart(r.Body, kind)
+	req.file = file
+	return raw, err
 }
 
 // answer authenticates and routes.

@@ -22,7 +22,8 @@ type sessions struct {
 	timeout    time.Duration
 	limit      int
 	last       int
-	failed     int // refused logins, for the lockout
+	failed     int       // refused logins in a row, for the lockout
+	refused    time.Time // the last of them
 	open       map[string]*session
 }
 
@@ -63,7 +64,7 @@ func (b *BMC) authorize(req *request) (reply, bool) {
 	}
 	if token := req.header.Get("X-Auth-Token"); token != "" {
 		if _, ok := b.faults.fire("session-expires"); ok {
-			b.drop(token, "session.expire")
+			b.expire(token)
 			return b.unauthorized(htmlReply(http.StatusUnauthorized)), true
 		}
 		s, ok := b.sessions.open[token]
@@ -83,16 +84,29 @@ func (b *BMC) authorize(req *request) (reply, bool) {
 func (b *BMC) accepts(user, password string) bool {
 	s := b.sessions
 	_, fails := b.faults.fire("auth-fails")
-	ok := user == b.opts.User && password == b.password && !fails
-	if on, locks := b.faults["lockout"]; locks {
-		n, _ := strconv.Atoi(on.value) // checked when set
-		ok = ok && s.failed < n
+	if b.lockedOut() {
+		return false // and the time does not begin anew
 	}
-	s.failed++
-	if ok {
+	if user == b.opts.User && password == b.password && !fails {
+		s.failed = 0
+		return true
+	}
+	s.failed, s.refused = s.failed+1, time.Now()
+	return false
+}
+
+// lockedOut ends a lockout when its time is over.
+func (b *BMC) lockedOut() bool {
+	on, locks := b.faults["lockout"]
+	if !locks {
+		return false
+	}
+	s := b.sessions
+	if b.rules.lockout > 0 && time.Since(s.refused) > b.rules.lockout {
 		s.failed = 0
 	}
-	return ok
+	n, _ := strconv.Atoi(on.value) // checked when set
+	return s.failed >= n
 }
 
 func (b *BMC) unauthorized(answer reply) reply {
@@ -142,9 +156,10 @@ func (b *BMC) forget(token string) {
 	}
 }
 
-func (b *BMC) drop(token, act string) {
+// expire ends a session that its client did not.
+func (b *BMC) expire(token string) {
 	if s, ok := b.sessions.open[token]; ok {
-		b.ledger.act(Act{Name: act, URI: s.uri})
+		b.ledger.act(Act{Name: "session.expire", URI: s.uri})
 		b.forget(token)
 	}
 }
@@ -152,7 +167,7 @@ func (b *BMC) drop(token, act string) {
 func (b *BMC) expireSessions() {
 	for token, s := range b.sessions.open {
 		if time.Since(s.used) > b.sessions.timeout {
-			b.drop(token, "session.expire")
+			b.expire(token)
 		}
 	}
 }
@@ -170,7 +185,7 @@ func (b *BMC) ExpireSessions() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for token := range maps.Clone(b.sessions.open) {
-		b.drop(token, "session.expire")
+		b.expire(token)
 	}
 }
 

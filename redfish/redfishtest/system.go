@@ -58,6 +58,7 @@ func (b *BMC) discover() error {
 	b.vendor = vendorOf(root)
 	b.discoverSessions(root)
 	b.discoverTasks(root)
+	b.discoverPasswordRules(root)
 	if err := b.discoverAccount(); err != nil {
 		return fmt.Errorf("simulated BMC: %w", err)
 	}
@@ -78,6 +79,8 @@ func (b *BMC) discover() error {
 	b.discoverClocks(root)
 	b.discoverLogs(root)
 	b.discoverEvents(root)
+	b.discoverUpdates(root)
+	b.discoverManagers(root)
 	if err := b.discoverMedia(root); err != nil {
 		return fmt.Errorf("simulated BMC: %w", err)
 	}

@@ -26,7 +26,7 @@ type tasks struct {
 type task struct {
 	id, uri, name string
 	job           string // the same as an entry of the iDRAC job queue, or ""
-	bios          bool
+	waits         bool   // for a reset
 	state, status string // Redfish TaskState and TaskStatus
 	percent       int
 	message       message
@@ -55,17 +55,23 @@ func (b *BMC) discoverTasks(root map[string]any) {
 	b.tasks = t
 }
 
+// What a task waits for.
+const (
+	waitsForReset   = true
+	waitsForNothing = false
+)
+
 // add makes a task as an act of the request.
-func (ts *tasks) add(b *BMC, req *request, name string, bios bool) *task {
+func (ts *tasks) add(b *BMC, req *request, name string, waits bool) *task {
 	id := strconv.Itoa(ts.next)
 	if b.vendor == dell {
 		id = fmt.Sprintf("JID_%012d", 500000000000+ts.next)
 	}
 	ts.next++
-	t := &task{id: id, uri: ts.collection + "/" + id, name: name, bios: bios, status: "OK", started: time.Now()}
+	t := &task{id: id, uri: ts.collection + "/" + id, name: name, waits: waits, status: "OK", started: time.Now()}
 	t.state = "Running"
 	t.message = newMessage("OK", "TaskEvent.1.0.TaskStarted", "The task has started.", id)
-	if bios {
+	if waits {
 		t.state = "Pending"
 		t.message = newMessage("OK", "IDRAC.2.5.JCP001", "The task is scheduled.", id)
 	}
@@ -108,7 +114,7 @@ func (b *BMC) run(ctx context.Context, t *task) bool {
 		b.mu.Unlock()
 	}
 	waiting := "Running"
-	if t.bios {
+	if t.waits {
 		waiting = "Pending"
 	}
 	if !wait(ctx, b.opts.TaskDelay) {
@@ -125,12 +131,15 @@ func (b *BMC) run(ctx context.Context, t *task) bool {
 // complete ends a task. A failed one says Completed and 100 % all the same:
 // only status and messages tell (FIELD-QUIRKS 70).
 func (t *task) complete(failed bool) {
-	t.state, t.percent, t.ended = "Completed", 100, time.Now()
-	t.message = newMessage("OK", "TaskEvent.1.0.TaskCompletedOK", "The task is complete.", t.id)
 	if failed {
-		t.status = "Critical"
-		t.message = newMessage("Critical", "IDRAC.2.8.JCP052", "The task is complete with errors: the values could not be set.")
+		t.end("Completed", "Critical", newMessage("Critical", "IDRAC.2.8.JCP052", "The task is complete with errors: the values could not be set."))
+		return
 	}
+	t.end("Completed", "OK", newMessage("OK", "TaskEvent.1.0.TaskCompletedOK", "The task is complete.", t.id))
+}
+
+func (t *task) end(state, status string, m message) {
+	t.state, t.status, t.message, t.percent, t.ended = state, status, m, 100, time.Now()
 }
 
 // resource serves a task under its URI or as a job, and the collections.
@@ -190,12 +199,18 @@ func (t *task) jobBody() map[string]any {
 	switch {
 	case t.state == "Pending":
 		state = "Scheduled"
+	case t.state == "Exception":
+		state = "Failed"
 	case t.status == "Critical":
 		state = "CompletedWithErrors"
 	}
+	kind := "FirmwareUpdate"
+	if t.waits {
+		kind = "BIOSConfiguration"
+	}
 	return map[string]any{
 		"@odata.id": t.job, "@odata.type": "#DellJob.v1_2_0.DellJob", "Id": t.id, "Name": t.name,
-		"JobType": "BIOSConfiguration", "JobState": state, "PercentComplete": t.percent,
+		"JobType": kind, "JobState": state, "PercentComplete": t.percent,
 		"MessageId": t.message.ID, "Message": t.message.Text, "MessageArgs": []string{},
 		"StartTime": t.started.UTC().Format("2006-01-02T15:04:05"), "EndTime": "TIME_NA",
 	}
