@@ -1,12 +1,10 @@
 package lab
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -82,6 +80,8 @@ func (l *Lab) serveControl(ctx context.Context, path string) (func() error, erro
 		note, err := l.Fault(r.Context(), q.Machine, q.Name, q.Value)
 		answer(w, faultReply{Note: note}, err)
 	})
+	mux.HandleFunc("POST /power", l.handlePower)
+	mux.HandleFunc("POST /boot", l.handleBoot)
 	mux.HandleFunc("GET /console/{machine}", l.handleConsole)
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "unix", path)
@@ -117,47 +117,4 @@ func answer(w http.ResponseWriter, v any, err error) {
 		v = problem{Error: err.Error(), Usage: usage}
 	}
 	_ = json.NewEncoder(w).Encode(v) // the caller may be gone
-}
-
-// handleConsole gives the connection to the machine's console.
-func (l *Lab) handleConsole(w http.ResponseWriter, r *http.Request) {
-	m, err := l.Machine(r.PathValue("machine"))
-	if err != nil {
-		answer(w, nil, err)
-		return
-	}
-	conn, buf, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		answer(w, nil, err)
-		return
-	}
-	if _, err := io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: console\r\n\r\n"); err != nil {
-		_ = conn.Close()
-		return
-	}
-	m.console.connect(buffered{conn, buf.Reader}, true)
-}
-
-// buffered is a connection whose first bytes were read already.
-type buffered struct {
-	net.Conn
-	r *bufio.Reader
-}
-
-func (b buffered) Read(p []byte) (int, error) { return b.r.Read(p) }
-
-// serveConsole offers the console on the port that ipmi_sim's SOL connects to.
-func (m *Machine) serveConsole(ctx context.Context) error {
-	var lc net.ListenConfig
-	ln, err := lc.Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", m.spec.SOLPort()))
-	if err != nil {
-		return fmt.Errorf("%s: console: %w", m.spec.Name, err)
-	}
-	m.console.ln = ln
-	go func() {
-		if err := m.console.serve(ln); err != nil {
-			m.log.Error("console", "err", err)
-		}
-	}()
-	return nil
 }
