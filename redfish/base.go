@@ -86,7 +86,7 @@ func (base) offerMedia(context.Context, *Client) (bool, error) { return false, n
 
 func (base) led() (lit, off string) { return "Lit", "Off" }
 
-func (base) intents() []intentRule { return nil }
+func (base) intents() []intentTable { return nil }
 
 func firstOf(values ...string) string {
 	for _, v := range values {

@@ -2,10 +2,7 @@ package redfish
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 )
 
@@ -24,6 +21,21 @@ type BIOSChange struct {
 	Now       any    `json:"now"`
 	Want      any    `json:"want"`
 	Display   string `json:"display,omitempty"` // as the setup screen names it
+	// Round is 1 for what can be set now. One of a later round is locked until
+	// what the rounds before it set is in force; whether that needs a reset of its
+	// own depends on the BMC.
+	Round int `json:"round"`
+}
+
+// Rounds is how many resets the changes need at most: 0 where nothing changes, 1
+// where nothing depends on anything. A BMC that takes dependent values together
+// needs one for all of them.
+func Rounds(changes []BIOSChange) int {
+	most := 0
+	for _, ch := range changes {
+		most = max(most, ch.Round)
+	}
+	return most
 }
 
 // Unmapped is an intent that has no attribute on this machine.
@@ -143,128 +155,4 @@ func equalValue(a, b any) bool {
 		}
 	}
 	return fmt.Sprint(a) == fmt.Sprint(b)
-}
-
-// PlanBIOS types the wishes by the registry and returns those that differ from
-// what is in force, in the order of their names. It asks and changes nothing.
-// An unknown or read-only attribute and a value that is not allowed are errors
-// wrapping ErrBadValue, all at once, with what would be allowed.
-func (c *Client) PlanBIOS(ctx context.Context, want map[string]any) ([]BIOSChange, error) {
-	place, err := c.biosPlace(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return c.differences(ctx, place, want, true)
-}
-
-// VerifyBIOS reads again and returns what still differs.
-func (c *Client) VerifyBIOS(ctx context.Context, want map[string]any) ([]BIOSChange, error) {
-	place, err := c.biosPlace(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return c.differences(ctx, place, want, false)
-}
-
-func (c *Client) differences(ctx context.Context, place biosPlace, want map[string]any, writing bool) ([]BIOSChange, error) {
-	reg := c.registryOf(ctx, place.bios.Registry, place.bios.Attributes)
-	var changes []BIOSChange
-	var wrong []error
-	for _, asked := range slices.Sorted(maps.Keys(want)) {
-		name, ok := resolve(asked, place.bios.Attributes, reg)
-		if !ok {
-			wrong = append(wrong, fmt.Errorf("BIOS attribute %q: %w: not on this machine; nearest are %s", asked, ErrBadValue,
-				strings.Join(nearest(asked, place.bios.Attributes), ", ")))
-			continue
-		}
-		now := place.bios.Attributes[name]
-		value, err := reg.coerce(name, want[asked], now)
-		entry := reg.entries[name]
-		switch {
-		case err != nil:
-			wrong = append(wrong, fmt.Errorf("BIOS attribute %s: %w", name, err))
-		case equalValue(now, value):
-		case writing && (entry.ReadOnly.value || entry.Immutable.value || place.bios.ReadOnly):
-			wrong = append(wrong, fmt.Errorf("BIOS attribute %s: %w: read-only here, stays %v; another setting may lock it", name, ErrBadValue, now))
-		default:
-			changes = append(changes, BIOSChange{Attribute: name, Now: now, Want: value, Display: strings.TrimSpace(string(entry.Display))})
-		}
-	}
-	if len(wrong) > 0 {
-		return nil, fmt.Errorf("BMC %s: %w", c.cfg.Addr, errors.Join(wrong...))
-	}
-	return changes, nil
-}
-
-// StageBIOS writes the changes to the settings object, from where the next reset
-// takes them, and returns the URI of the job that the BMC made of it, "" where it
-// makes none. What already waits there is not sent again. The caller resets the
-// host, then uses WaitJob and VerifyBIOS.
-func (c *Client) StageBIOS(ctx context.Context, changes []BIOSChange) (job string, err error) {
-	if len(changes) == 0 {
-		return "", nil
-	}
-	place, err := c.biosPlace(ctx)
-	if err != nil {
-		return "", err
-	}
-	if place.settings == "" {
-		return "", fmt.Errorf("BMC %s: %w: its BIOS has no settings object", c.cfg.Addr, ErrUnsupported)
-	}
-	send := map[string]any{}
-	for _, ch := range changes {
-		if waiting, ok := place.bios.Pending[ch.Attribute]; !ok || !equalValue(waiting, ch.Want) {
-			send[ch.Attribute] = ch.Want
-		}
-	}
-	if len(send) > 0 {
-		if job, err = c.writeBIOS(ctx, place, send); err != nil {
-			return "", fmt.Errorf("stage BIOS values: %w", err)
-		}
-	}
-	return c.behaviour.commit(ctx, c, place.settings, job)
-}
-
-func (c *Client) writeBIOS(ctx context.Context, place biosPlace, send map[string]any) (job string, err error) {
-	body := map[string]any{"Attributes": send}
-	// An apply time that was not declared is refused (bmclib #458).
-	timed := slices.Contains(place.bios.ApplyTimes, "OnReset")
-	if timed {
-		body["@Redfish.SettingsApplyTime"] = map[string]string{"ApplyTime": "OnReset"}
-	}
-	a, sent := c.patchAnswer(ctx, place.settings, place.etag, body)
-	if timed && saidMessage(sent, "PropertyUnknown") {
-		delete(body, "@Redfish.SettingsApplyTime")
-		a, sent = c.patchAnswer(ctx, place.settings, place.etag, body)
-	}
-	if sent != nil && statusOf(sent) == 0 && !isLost(sent) {
-		return "", sent
-	}
-	// What counts is what is there now, whatever the answer said.
-	after, err := c.biosPlace(ctx)
-	if err != nil {
-		return "", fmt.Errorf("read them back: %w", errors.Join(sent, err))
-	}
-	if err := after.staged(send, sent); err != nil {
-		return "", err
-	}
-	if a == nil || sent != nil {
-		return "", nil
-	}
-	return jobOf(a), nil
-}
-
-// staged checks that what was sent waits or is in force already. Some BMCs list
-// only what waits, some everything, one nothing at all.
-func (p biosPlace) staged(send map[string]any, sent error) error {
-	for _, name := range slices.Sorted(maps.Keys(send)) {
-		listed, ok := p.listed[name]
-		switch {
-		case ok && !equalValue(listed, send[name]):
-			return errors.Join(sent, fmt.Errorf("%s reads %v after %v was sent", name, listed, send[name]))
-		case !ok && sent != nil && !equalValue(p.bios.Attributes[name], send[name]):
-			return fmt.Errorf("%s is not pending: %w", name, sent)
-		}
-	}
-	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,8 +14,9 @@ import (
 // registry is what the BMC says about its BIOS attributes. It is advice: an
 // entry that makes no sense is left out and never hides the others.
 type registry struct {
-	name    string
-	entries map[string]registryEntry
+	name     string
+	entries  map[string]registryEntry
+	byTarget map[string][]dependency
 	// shown: attributes carry the display name of an enumeration value. A
 	// SYS-821GE lists values "0" and "1", shown and set as "Disabled" and
 	// "Enabled".
@@ -27,10 +29,13 @@ type registryEntry struct {
 	Display   text   `json:"DisplayName"`
 	ReadOnly  flag   `json:"ReadOnly"`
 	Immutable flag   `json:"Immutable"`
+	GrayOut   flag   `json:"GrayOut"`
 	Lower     number `json:"LowerBound"`
 	Upper     number `json:"UpperBound"`
 	MinLength number `json:"MinLength"`
 	MaxLength number `json:"MaxLength"`
+	Pattern   text   `json:"ValueExpression"`
+	Step      number `json:"ScalarIncrement"`
 	Values    list[struct {
 		Name    text `json:"ValueName"`
 		Display text `json:"ValueDisplayName"`
@@ -109,11 +114,15 @@ func registryFile(files links, name string) (link, bool) {
 func parseRegistry(name string, body []byte) registry {
 	var doc struct {
 		Entries maybe[struct {
-			Attributes list[registryEntry] `json:"Attributes"`
+			Attributes   list[registryEntry] `json:"Attributes"`
+			Dependencies list[dependencyDoc] `json:"Dependencies"`
 		}] `json:"RegistryEntries"`
 	}
 	_ = json.Unmarshal(body, &doc)
-	reg := registry{name: name, entries: map[string]registryEntry{}}
+	reg := registry{name: name, entries: map[string]registryEntry{}, byTarget: map[string][]dependency{}}
+	for _, d := range dependencies(doc.Entries.value.Dependencies) {
+		reg.byTarget[d.to] = append(reg.byTarget[d.to], d)
+	}
 	for _, e := range doc.Entries.value.Attributes {
 		if e.Name != "" {
 			reg.entries[string(e.Name)] = e
@@ -208,8 +217,13 @@ func (e registryEntry) integer(want any) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: %v; allowed are whole numbers%s", ErrBadValue, want, bounds)
 	}
-	if e.Lower.ok && float64(v) < e.Lower.value || e.Upper.ok && float64(v) > e.Upper.value {
+	// Grace's UEFI writes -1 for an upper bound of 2^32-1.
+	bounded := e.Upper.ok && (!e.Lower.ok || e.Upper.value >= e.Lower.value)
+	if e.Lower.ok && float64(v) < e.Lower.value || bounded && float64(v) > e.Upper.value {
 		return nil, fmt.Errorf("%w: %d; allowed are whole numbers%s", ErrBadValue, v, bounds)
+	}
+	if step := int64(e.Step.value); step > 1 && (v-int64(e.Lower.value))%step != 0 {
+		return nil, fmt.Errorf("%w: %d; allowed are whole numbers%s in steps of %d", ErrBadValue, v, bounds, step)
 	}
 	return v, nil
 }
@@ -219,6 +233,11 @@ func (e registryEntry) text(want any) (any, error) {
 	n := float64(len([]rune(s)))
 	if n > 0 && e.MinLength.ok && n < e.MinLength.value || e.MaxLength.ok && e.MaxLength.value > 0 && n > e.MaxLength.value {
 		return nil, fmt.Errorf("%w: %q; allowed are %.0f to %.0f characters", ErrBadValue, s, e.MinLength.value, e.MaxLength.value)
+	}
+	// An iLO's UrlBootFile takes only what ends in .iso or .efi, and says so only
+	// here. An expression that is none is no reason to refuse.
+	if pattern, err := regexp.Compile(string(e.Pattern)); n > 0 && err == nil && !pattern.MatchString(s) {
+		return nil, fmt.Errorf("%w: %q; allowed is what matches %s", ErrBadValue, s, e.Pattern)
 	}
 	return s, nil
 }

@@ -105,7 +105,7 @@ func TestPlanBIOSRefusesAllAtOnce(t *testing.T) {
 		"LogicalProc: value is not allowed: Sometimes; allowed are Enabled, Disabled",
 		`"LogicalProcessor": value is not allowed: not on this machine; nearest are LogicalProc`,
 		"AcPwrRcvryUserDelay: value is not allowed: 9999; allowed are whole numbers from",
-		"ProcCStates: value is not allowed: read-only here, stays Disabled",
+		"ProcCStates: value is not allowed: it is read-only while SysProfile is PerfOptimized, stays Disabled",
 		"SysPassword",
 	} {
 		if !strings.Contains(err.Error(), part) {
@@ -184,30 +184,44 @@ func TestBIOSFaults(t *testing.T) {
 func TestIntentRulesFitTheirRegistry(t *testing.T) {
 	intents := map[string][]string{
 		"smt": {"on", "off"}, "numa-per-socket": {"1", "2", "4"}, "iommu": {"on", "off"}, "above-4g": {"on", "off"},
-		"sriov": {"on", "off"}, "acs": {"on", "off"}, "aspm": {"off"}, "boot-mode": {"uefi"}, "performance": {"max"},
+		"resizable-bar": {"on", "off"}, "sriov": {"on", "off"}, "acs": {"on", "off"}, "aspm": {"on", "off"},
+		"boot-mode": {"uefi", "legacy"}, "secure-boot": {"on", "off"}, "performance": {"max", "balanced"},
+		"c-states": {"on", "off"}, "determinism": {"performance", "power"}, "tpm": {"on", "off"},
+		"serial-console": {"on", "off"}, "network-stack": {"on", "off"}, "http-boot": {"on", "off"},
 	}
 	mapped := map[string][]string{
-		"dell":          {"above-4g", "aspm", "boot-mode", "numa-per-socket", "performance", "smt", "sriov"},
-		"hpe":           {"acs", "boot-mode", "iommu", "numa-per-socket", "smt", "sriov"},
-		"lenovo":        {"above-4g", "aspm", "boot-mode", "iommu", "numa-per-socket", "performance", "smt", "sriov"},
-		"nvidia_viking": {"iommu", "smt", "sriov"},
-		"supermicro":    {"above-4g", "aspm", "iommu", "numa-per-socket", "smt", "sriov"},
+		"dell": {"above-4g", "aspm", "boot-mode", "c-states", "http-boot", "iommu", "numa-per-socket", "performance", "secure-boot",
+			"serial-console", "smt", "sriov", "tpm"},
+		"hpe": {"acs", "boot-mode", "c-states", "determinism", "http-boot", "iommu", "numa-per-socket", "performance", "serial-console",
+			"smt", "sriov", "tpm"},
+		"lenovo": {"above-4g", "aspm", "boot-mode", "c-states", "http-boot", "iommu", "network-stack", "numa-per-socket", "performance",
+			"secure-boot", "serial-console", "smt", "sriov"},
+		"nvidia_viking": {"http-boot", "iommu", "network-stack", "performance", "secure-boot", "serial-console", "smt", "sriov", "tpm"},
+		"supermicro": {"above-4g", "aspm", "boot-mode", "c-states", "http-boot", "iommu", "network-stack", "numa-per-socket", "performance",
+			"resizable-bar", "secure-boot", "smt", "sriov"},
 	}
+	// What an intent cannot have on the captured machine, because another setting
+	// locks it there.
+	locked := map[string]string{"lenovo boot-mode=legacy": "LegacyBIOS_LegacyBIOS", "hpe tpm=off": "PlatformCertificate"}
 	for tree, want := range mapped {
 		client, _ := start(t, tree)
 		ctx := within(t, time.Minute)
 		var got []string
 		for intent, values := range intents {
 			for _, value := range values {
-				attrs, _, err := client.MapIntents(ctx, map[string]string{intent: value})
-				if err != nil {
-					t.Fatal(err)
+				what := tree + " " + intent + "=" + value
+				attrs, unmapped, err := client.MapIntents(ctx, map[string]string{intent: value})
+				if err != nil || len(attrs) == 0 && len(unmapped) != 1 {
+					t.Fatalf("%s: %v, %v, %v", what, attrs, unmapped, err)
+				}
+				if why := locked[what]; why != "" && (len(attrs) > 0 || !strings.Contains(unmapped[0].Why, "read-only while "+why)) {
+					t.Errorf("%s: %v, %v; want it locked by %s", what, attrs, unmapped, why)
 				}
 				if len(attrs) == 0 {
 					continue
 				}
-				if _, err := client.PlanBIOS(ctx, attrs); err != nil {
-					t.Errorf("%s %s=%s: %v", tree, intent, value, err)
+				if _, err = client.PlanBIOS(ctx, attrs); err != nil {
+					t.Errorf("%s: %v", what, err)
 				}
 				got = append(got, intent)
 			}

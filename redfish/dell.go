@@ -105,23 +105,6 @@ func (c *Client) dellScheduled(ctx context.Context, queue link) (string, bool) {
 // as the locator.
 func (dell) led() (lit, off string) { return "Blinking", "Lit" }
 
-// intents: attribute names and values of the R750's registry 1.0.3.
-func (dell) intents() []intentRule {
-	return []intentRule{
-		{intent: "smt", value: "on", attribute: "LogicalProc", set: "Enabled"},
-		{intent: "smt", value: "off", attribute: "LogicalProc", set: "Disabled"},
-		{intent: "numa-per-socket", value: "1", attribute: "SubNumaCluster", set: "Disabled"},
-		{intent: "numa-per-socket", value: "2", attribute: "SubNumaCluster", set: "2-Way"},
-		{intent: "above-4g", value: "on", attribute: "MmioAbove4Gb", set: "Enabled"},
-		{intent: "above-4g", value: "off", attribute: "MmioAbove4Gb", set: "Disabled"},
-		{intent: "sriov", value: "on", attribute: "SriovGlobalEnable", set: "Enabled"},
-		{intent: "sriov", value: "off", attribute: "SriovGlobalEnable", set: "Disabled"},
-		{intent: "aspm", value: "off", attribute: "PcieAspmL1", set: "Disabled"},
-		{intent: "boot-mode", value: "uefi", attribute: "BootMode", set: "Uefi"},
-		{intent: "performance", value: "max", attribute: "SysProfile", set: "PerfOptimized"},
-	}
-}
-
 // hardwareLog leaves the FaultList out, which repeats what the SEL has, and by its
 // type the Lclog, which holds 500,000 entries of logins, jobs and the SEL again
 // (R750, iDRAC9 6.00.30).

@@ -30,18 +30,3 @@ func (nvidia) identify(ctx context.Context, c *Client, _ systemDoc, chassis []*c
 		}
 	}
 }
-
-// intents: names and values of the DGX H100's registry 113.1.1.3. It has no
-// attribute for above-4g, boot mode, ACS and ASPM. SR-IOV stands in two menus.
-func (nvidia) intents() []intentRule {
-	return []intentRule{
-		{intent: "smt", value: "on", attribute: "ProcessorHyperThreadingDisable", set: "Enabled"},
-		{intent: "smt", value: "off", attribute: "ProcessorHyperThreadingDisable", set: "Disabled"},
-		{intent: "iommu", value: "on", attribute: "VTdSupport", set: "Enable"},
-		{intent: "iommu", value: "off", attribute: "VTdSupport", set: "Disable"},
-		{intent: "sriov", value: "on", attribute: "SriovSupport", set: "Enabled"},
-		{intent: "sriov", value: "on", attribute: "SRIOVEnable", set: "Enable"},
-		{intent: "sriov", value: "off", attribute: "SriovSupport", set: "Disabled"},
-		{intent: "sriov", value: "off", attribute: "SRIOVEnable", set: "Disable"},
-	}
-}

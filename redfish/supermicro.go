@@ -61,23 +61,3 @@ func (s supermicro) gpus(ctx context.Context, c *Client, procs []*processorDoc, 
 
 // bootMode: without the mode Supermicro falls back to Legacy (Redfishtool #106).
 func (supermicro) bootMode() bool { return true }
-
-// intents: names of the SYS-821GE's registry, whose suffix differs from board to
-// board; the rule gives the part before it. "PCIe ACSCTL" is left out: its help
-// text speaks of overwriting the register, not of which way.
-func (supermicro) intents() []intentRule {
-	return []intentRule{
-		{intent: "smt", value: "on", attribute: "Hyper_Threading_ALL_", set: "Enable"},
-		{intent: "smt", value: "off", attribute: "Hyper_Threading_ALL_", set: "Disable"},
-		{intent: "numa-per-socket", value: "1", attribute: "SNC", set: "Disable"},
-		{intent: "numa-per-socket", value: "2", attribute: "SNC", set: "Enable SNC2 (2-clusters)"},
-		{intent: "numa-per-socket", value: "4", attribute: "SNC", set: "Enable SNC4 (4-clusters)"},
-		{intent: "iommu", value: "on", attribute: "IntelVTforDirectedI_O_VT_d_", set: "Enable"},
-		{intent: "iommu", value: "off", attribute: "IntelVTforDirectedI_O_VT_d_", set: "Disable"},
-		{intent: "above-4g", value: "on", attribute: "Above4GDecoding", set: "Enabled"},
-		{intent: "above-4g", value: "off", attribute: "Above4GDecoding", set: "Disabled"},
-		{intent: "sriov", value: "on", attribute: "SR_IOVSupport", set: "Enabled"},
-		{intent: "sriov", value: "off", attribute: "SR_IOVSupport", set: "Disabled"},
-		{intent: "aspm", value: "off", attribute: "PCIeASPMSupport_Global_", set: "Disable"},
-	}
-}

@@ -45,8 +45,8 @@ type writer interface {
 	// offerMedia makes the BMC list its virtual drives where a setting hides them;
 	// it reports whether it did.
 	offerMedia(ctx context.Context, c *Client) (bool, error)
-	// intents is the table from wishes to attributes.
-	intents() []intentRule
+	// intents are the tables from wishes to attributes, the best known first.
+	intents() []intentTable
 }
 
 // behaviourOf maps a vendor to its behaviour. Where nothing is known to differ,
