@@ -145,7 +145,7 @@ func (s *system) checkBIOS(body map[string]any) (map[string]any, []message) {
 		add("PropertyMissing", "Attributes", nil)
 	}
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		if kind := s.bios.registry.check(name, attributes[name], s.bios.current); kind != "" {
+		if kind := s.bios.registry.check(name, attributes[name], s.bios.current, s.judged(attributes)); kind != "" {
 			value := attributes[name]
 			if kind == "PropertyUnknown" || kind == "PropertyNotWritable" {
 				value = nil
@@ -237,8 +237,13 @@ func (s *system) takeEffect(job *task) map[string]any {
 	}
 	names := strings.Join(slices.Sorted(maps.Keys(applied)), ",")
 	s.bmc.ledger.act(Act{Name: "bios.apply", URI: s.bios.uri, Detail: names})
-	s.bios.current = maps.Clone(s.bios.current)
+	before := s.bios.current
+	if s.bmc.faults.fireOn("bios-drops", "") && s.bios.registry != nil {
+		maps.DeleteFunc(applied, func(name string, _ any) bool { return s.bios.registry.locked(name, before) })
+	}
+	s.bios.current = maps.Clone(before)
 	maps.Copy(s.bios.current, applied)
+	maps.Copy(s.bios.current, s.bios.registry.follow(before, s.bios.current, applied))
 	return applied
 }
 

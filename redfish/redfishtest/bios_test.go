@@ -70,3 +70,12 @@ func TestDellExplicitJob(t *testing.T) {
 	r.reset(t, "PowerCycle")
 	r.expect(t, "power false", "power true", "bios map[Smt:Disabled]", "boot None")
 }
+
+// attributes is a PATCH body of names and values.
+func attributes(pairs ...any) map[string]any {
+	set := map[string]any{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		set[pairs[i].(string)] = pairs[i+1]
+	}
+	return map[string]any{"Attributes": set}
+}

@@ -51,7 +51,7 @@ func TestCaptures(t *testing.T) {
 		},
 		"lenovo": {
 			system: "/redfish/v1/Systems/1", bios: "/redfish/v1/Systems/1/Bios", settings: "/redfish/v1/Systems/1/Bios/Pending",
-			stage: map[string]any{"Memory_ADDDCSparing": "Enabled"}, restart: 204,
+			stage: map[string]any{"Processors_HyperThreading": "Disabled"}, restart: 204,
 		},
 		"nvidia_viking": {
 			system: "/redfish/v1/Systems/DGX", bios: "/redfish/v1/Systems/DGX/Bios", settings: "/redfish/v1/Systems/DGX/Bios/SD",

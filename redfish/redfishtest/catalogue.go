@@ -222,6 +222,14 @@ var catalogue = []Fault{
 		Doc: "a PATCH of BIOS attributes is answered as done and not staged",
 	},
 	{
+		Name: "bios-rounds", Seen: "iDRAC SYS410: read-only and depends on other attributes",
+		Doc: "a value is judged by those in force: what another of the same PATCH unlocks is refused",
+	},
+	{
+		Name: "bios-drops", Quirk: 48, Seen: "iLO: settings of a workload profile",
+		Doc: "a value that one in force locks is taken, and dropped in POST",
+	},
+	{
 		Name: "bios-early", Quirk: 42, Seen: "iDRAC",
 		Doc: "staged values are shown as current at once, before they are",
 	},

@@ -143,6 +143,34 @@ var machineFaults = map[string]faultCase{
 			t.Errorf("pending %v", got)
 		}
 	}},
+	"bios-rounds": {vendor: "HPE", run: func(r *rig) {
+		t := r.t
+		r.patch(t, settingsURI, attributes("Turbo", "Disabled")).want(t, 400, "PropertyNotWritable")
+		r.fault(t, "bios-rounds")
+		r.patch(t, settingsURI, attributes("Turbo", "Disabled", "Profile", "Custom")).want(t, 400, "PropertyNotWritable")
+		if err := r.SetFault("bios-rounds", false); err != nil {
+			t.Fatal(err)
+		}
+		r.patch(t, settingsURI, attributes("Turbo", "Disabled", "Profile", "Custom")).want(t, 200)
+		r.reset(t, "ForceRestart")
+		r.expect(t, "reset", "bios map[Profile:Custom Turbo:Disabled]", "boot None")
+		r.patch(t, settingsURI, attributes("Profile", "Max")).want(t, 200)
+		r.reset(t, "ForceRestart")
+		r.expect(t, "reset", "bios map[Profile:Max]", "boot None")
+		if got := r.State().BIOS["Turbo"]; got != "Enabled" {
+			t.Errorf("Turbo is %v under the profile that enables it", got)
+		}
+	}},
+	"bios-drops": {vendor: "HPE", run: func(r *rig) {
+		t := r.t
+		r.fault(t, "bios-drops")
+		r.patch(t, settingsURI, attributes("Turbo", "Disabled", "Profile", "Custom")).want(t, 200)
+		r.reset(t, "ForceRestart")
+		r.expect(t, "reset", "bios map[Profile:Custom]", "boot None")
+		if got := r.State().BIOS["Turbo"]; got != "Enabled" {
+			t.Errorf("Turbo is %v", got)
+		}
+	}},
 	"bios-early": {vendor: "Dell", run: func(r *rig) {
 		t := r.t
 		r.fault(t, "bios-early")

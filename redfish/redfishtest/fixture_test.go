@@ -58,7 +58,7 @@ func fixtureTree(vendor string) redfishtest.Tree {
 		dimmURI: json.RawMessage(`{"@odata.id":"` + dimmURI + `","MemberId":"0","CapacityMiB":65536,"OperatingSpeedMhz":4800,
 			"MemoryLocation":{"Slot":1},"Location":{"PartLocation":{"ServiceLabel":"DIMM1"}},"Status":{"Health":"OK"}}`),
 		chassisURI: json.RawMessage(`{"@odata.id":"` + chassisURI + `","IndicatorLED":"Off"}`),
-		biosURI: json.RawMessage(`{"AttributeRegistry":"BiosAttributeRegistry.v1","Attributes":{"Smt":"Enabled","Cores":8,"Quiet":true,"Version":"1.0"},
+		biosURI: json.RawMessage(`{"AttributeRegistry":"BiosAttributeRegistry.v1","Attributes":{"Smt":"Enabled","Cores":8,"Quiet":true,"Version":"1.0","Profile":"Max","Turbo":"Enabled"},
 			"@Redfish.Settings":{"SettingsObject":{"@odata.id":"` + settingsURI + `"},"SupportedApplyTimes":["OnReset"]}}`),
 		settingsURI: json.RawMessage(`{"AttributeRegistry":"BiosAttributeRegistry.v1","Attributes":{}}`),
 		"/redfish/v1/Registries/BiosAttributeRegistry.v1": json.RawMessage(`{"Location":[{"Language":"de","Uri":"/nowhere"},
@@ -68,7 +68,13 @@ func fixtureTree(vendor string) redfishtest.Tree {
 			{"AttributeName":"Cores","Type":"Integer","LowerBound":-1,"UpperBound":64},
 			{"AttributeName":"Quiet","Type":"Boolean"},
 			{"AttributeName":"Label","Type":"String","MaxLength":4},
-			{"AttributeName":"Version","Type":"String","ReadOnly":true}]}}`),
+			{"AttributeName":"Profile","Type":"Enumeration","Value":[{"ValueName":"Max"},{"ValueName":"Custom"}]},
+			{"AttributeName":"Turbo","Type":"Enumeration","ReadOnly":true,"Value":[{"ValueName":"Enabled"},{"ValueName":"Disabled"}]},
+			{"AttributeName":"Version","Type":"String","ReadOnly":true}],
+			"Dependencies":[{"Type":"Map","DependencyFor":"Turbo","Dependency":{"MapToAttribute":"Turbo","MapToProperty":"ReadOnly","MapToValue":true,
+				"MapFrom":[{"MapFromAttribute":"Profile","MapFromProperty":"CurrentValue","MapFromCondition":"NEQ","MapFromValue":"Custom"}]}},
+				{"Type":"Map","DependencyFor":"Turbo","Dependency":{"MapToAttribute":"Turbo","MapToProperty":"CurrentValue","MapToValue":"Enabled",
+				"MapFrom":[{"MapFromAttribute":"Profile","MapFromProperty":"CurrentValue","MapFromCondition":"EQU","MapFromValue":"Max"}]}}]}}`),
 	}
 	addSlots(tree)
 	addLogs(tree)

@@ -11,6 +11,7 @@ import (
 // types of the current values only.
 type registry struct {
 	attributes map[string]attribute
+	depends    map[string][]dependency // by the attribute that they act on
 }
 
 type attribute struct {
@@ -61,7 +62,10 @@ func (b *BMC) loadRegistry(uri string, follow bool) *registry {
 			Language string
 			URI      string `json:"Uri"`
 		}
-		RegistryEntries struct{ Attributes []attribute }
+		RegistryEntries struct {
+			Attributes   []attribute
+			Dependencies []dependency
+		}
 	}
 	if json.Unmarshal(raw, &file) != nil {
 		return nil
@@ -70,6 +74,11 @@ func (b *BMC) loadRegistry(uri string, follow bool) *registry {
 		found := &registry{attributes: make(map[string]attribute, len(entries))}
 		for _, a := range entries {
 			found.attributes[a.Name] = a
+		}
+		found.depends = map[string][]dependency{}
+		for _, d := range file.RegistryEntries.Dependencies {
+			target := d.Dependency.Attribute
+			found.depends[target] = append(found.depends[target], d)
 		}
 		return found
 	}
@@ -86,8 +95,8 @@ func (b *BMC) loadRegistry(uri string, follow bool) *registry {
 
 // check names the problem with a value, "" when there is none. An attribute
 // that the registry knows and the BIOS does not show can be set
-// (FIELD-QUIRKS 47).
-func (r *registry) check(name string, value any, current map[string]any) string {
+// (FIELD-QUIRKS 47). judged are the values that decide what is locked.
+func (r *registry) check(name string, value any, current, judged map[string]any) string {
 	var a attribute
 	known := false
 	if r != nil {
@@ -102,7 +111,7 @@ func (r *registry) check(name string, value any, current map[string]any) string 
 			return "PropertyValueTypeError"
 		}
 		return ""
-	case a.ReadOnly || a.Type == "Password":
+	case a.Type == "Password" || r.locked(name, judged):
 		return "PropertyNotWritable"
 	}
 	return a.check(value, now)
@@ -152,7 +161,8 @@ func (a attribute) checkList(word string, now any) string {
 		byDisplay = byDisplay || v.Display == now
 	}
 	for _, v := range a.Value {
-		if (byName || !byDisplay) && v.Name == word || !byName && byDisplay && v.Display == word {
+		// A value that is hidden tells neither.
+		if (byName || !byDisplay) && v.Name == word || !byName && (byDisplay || now == nil) && v.Display == word {
 			return ""
 		}
 	}
