@@ -18,6 +18,7 @@ type Boot struct {
 	Allowed     []string `json:"allowed,omitempty"`       // targets as the BMC lists them; empty means not listed
 	Supported   bool     `json:"supported"`               // false: the BMC has no override properties
 	TakesURI    bool     `json:"takes_uri"`               // the BMC has an HttpBootUri to set
+	Note        string   `json:"note,omitempty"`          // what could not be read, and is not known
 }
 
 // overrideOff is how an override reads that is used up or not set.

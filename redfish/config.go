@@ -11,7 +11,7 @@ import (
 // Config says how to reach one BMC. Only Addr, User and Password are needed;
 // every other zero value is a sane default.
 type Config struct {
-	Addr     string // host or host:port; the default port is 443
+	Addr     string // host or host:port; the default port is 443, for OpenIPMI 623
 	User     string
 	Password string // already resolved; never logged, never in an error
 	TLS      TLS
@@ -26,6 +26,10 @@ type Config struct {
 	// Dial replaces the TCP dial, for a BMC behind a bastion. It gets Addr with
 	// its port. Proxy variables of the environment never apply to a BMC.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+
+	// IPMITool makes OpenIPMI talk by way of the program ipmitool, for a BMC that
+	// does not get on with our own session.
+	IPMITool bool
 
 	Timeout time.Duration // of one request with its answer; 0 means 60 s
 	Readers int           // reads in flight at once; 0 means 4, falls to 1 when the BMC shows strain
