@@ -18,17 +18,24 @@ type bus struct {
 	c *net.UnixConn
 }
 
-// newBus serves f and returns the other end.
-func newBus(t *testing.T, f *pciFunction) bus {
+// connPair is a connection with buffers, as QEMU's are; net.Pipe has none.
+func connPair(t *testing.T) (near, far *net.UnixConn) {
 	t.Helper()
-	near, far, err := socketPair(t.Name())
+	near, file, err := socketPair(t.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := net.FileConn(far)
-	if err := errors.Join(err, far.Close()); err != nil {
+	c, err := net.FileConn(file)
+	if err := errors.Join(err, file.Close()); err != nil {
 		t.Fatal(err)
 	}
+	return near, c.(*net.UnixConn)
+}
+
+// newBus serves f and returns the other end.
+func newBus(t *testing.T, f *pciFunction) bus {
+	t.Helper()
+	near, c := connPair(t)
 	done := make(chan error, 1)
 	go func() { done <- f.serve(near) }()
 	t.Cleanup(func() {
@@ -38,7 +45,7 @@ func newBus(t *testing.T, f *pciFunction) bus {
 		}
 		_ = near.Close()
 	})
-	return bus{t, c.(*net.UnixConn)}
+	return bus{t, c}
 }
 
 func frame(command pciCommand, body []byte) []byte {
