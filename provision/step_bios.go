@@ -158,25 +158,64 @@ func (e *Env) applyBIOS(ctx context.Context, c BMC, want map[string]any, name st
 			return err
 		}
 	}
+	round := 1
+	for begun := true; begun; { // an interrupted one goes on where it was
+		if _, begun = e.intents[roundName(name, round+1)+" settings"]; begun {
+			round++
+		}
+	}
+	for ; ; round++ {
+		left, err := e.biosRound(ctx, c, want, changes, roundName(name, round))
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		if changes, err = c.PlanBIOS(ctx, want); err != nil || len(changes) == 0 {
+			return err
+		}
+	}
+}
+
+// biosRound stages, resets once, waits until what could be set in this round is in
+// force, and returns what depended on it and is left for another round: a BMC may
+// judge a setting by the values in force only.
+func (e *Env) biosRound(ctx context.Context, c BMC, want map[string]any, changes []redfish.BIOSChange, name string) ([]redfish.BIOSChange, error) {
+	first, later := maps.Clone(want), map[string]any{}
+	for _, ch := range changes {
+		if ch.Round > 1 {
+			later[ch.Attribute] = ch.Want
+			delete(first, ch.Attribute)
+		}
+	}
 	job := ""
 	if _, begun := e.intents[name+" settings"]; len(changes) > 0 || begun {
-		act := e.stageAct(c, want, changes, name+" settings", &job)
+		act := e.stageAct(c, first, changes, name+" settings", &job)
 		if err := e.Act(ctx, act); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err := e.restart(ctx, c, name+" reset", nil); err != nil {
-		return err
+		return nil, err
 	}
 	if job != "" {
 		if err := c.WaitJob(ctx, job); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err := e.waitPOST(ctx, c); err != nil {
-		return err
+		return nil, err
 	}
-	return e.waitBIOS(ctx, c, want)
+	if err := e.waitBIOS(ctx, c, first); err != nil || len(later) == 0 {
+		return nil, err
+	}
+	return c.VerifyBIOS(ctx, later)
+}
+
+// roundName names the acts of a round; the first has the plain name.
+func roundName(name string, round int) string {
+	if round == 1 {
+		return name
+	}
+	return fmt.Sprintf("%s round %d", name, round)
 }
 
 // biosPolls is for how many polls behind POST the values may still be missing: some
@@ -300,6 +339,9 @@ func (biosSettings) Plan(ctx context.Context, e *Env) ([]Change, error) {
 	slices.SortFunc(out, func(a, b Change) int { return strings.Compare(a.What, b.What) })
 	if len(out) > 0 {
 		out = append(out, Change{Step: "bios", What: "reset", Want: "1"})
+		for range redfish.Rounds(changes) - 1 {
+			out = append(out, Change{Step: "bios", What: "reset", Want: "once more, where its BMC sets what depends on other settings only after them"})
+		}
 	}
 	return out, nil
 }

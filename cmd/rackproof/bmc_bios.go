@@ -122,6 +122,15 @@ func (w *wishes) attributes(ctx context.Context, c *redfish.Client, args []strin
 	return want, nil
 }
 
+// plan turns the command line into what would change.
+func (w *wishes) plan(ctx context.Context, c *redfish.Client, args []string) (want map[string]any, changes []redfish.BIOSChange, err error) {
+	if want, err = w.attributes(ctx, c, args); err != nil {
+		return nil, nil, err
+	}
+	changes, err = c.PlanBIOS(ctx, want)
+	return want, changes, err
+}
+
 func (a *app) biosPlan(o *bmcOptions) *cobra.Command {
 	var w wishes
 	cmd := &cobra.Command{
@@ -131,11 +140,7 @@ func (a *app) biosPlan(o *bmcOptions) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return a.withBMC(ctx, o, false, func(c *redfish.Client) error {
-				want, err := w.attributes(ctx, c, args)
-				if err != nil {
-					return err
-				}
-				changes, err := c.PlanBIOS(ctx, want)
+				_, changes, err := w.plan(ctx, c, args)
 				if err != nil {
 					return err
 				}
@@ -158,11 +163,7 @@ func (a *app) biosSet(o *bmcOptions) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return a.withBMC(ctx, o, true, func(c *redfish.Client) error {
-				want, err := w.attributes(ctx, c, args)
-				if err != nil {
-					return err
-				}
-				changes, err := c.PlanBIOS(ctx, want)
+				want, changes, err := w.plan(ctx, c, args)
 				if err != nil {
 					return err
 				}
@@ -171,7 +172,7 @@ func (a *app) biosSet(o *bmcOptions) *cobra.Command {
 					return err
 				}
 				if restart && len(changes) > 0 {
-					if err := a.applyBIOS(ctx, c, want, job); err != nil {
+					if err := a.applyBIOS(ctx, c, want, changes, job); err != nil {
 						return err
 					}
 				}
@@ -184,33 +185,62 @@ func (a *app) biosSet(o *bmcOptions) *cobra.Command {
 	return cmd
 }
 
-// applyBIOS restarts the host and asks until the values are in force.
-func (a *app) applyBIOS(ctx context.Context, c *redfish.Client, want map[string]any, job string) error {
+// applyBIOS restarts the host and asks until the values are in force. What depends
+// on values of its own round may need a round and a restart more.
+func (a *app) applyBIOS(ctx context.Context, c *redfish.Client, want map[string]any, changes []redfish.BIOSChange, job string) error {
 	ctx, cancel := context.WithTimeout(ctx, bootPatience)
 	defer cancel()
-	a.progress("restarting; POST can take a quarter of an hour")
-	if err := c.SetPower(ctx, redfish.Restart); err != nil {
-		return err
+	for rounds := redfish.Rounds(changes); ; rounds-- {
+		a.progress("restarting; POST can take a quarter of an hour")
+		if err := c.SetPower(ctx, redfish.Restart); err != nil {
+			return err
+		}
+		if err := c.WaitJob(ctx, job); err != nil {
+			return err
+		}
+		left, err := a.waitBIOS(ctx, c, want, changes)
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		if rounds <= 1 {
+			return fmt.Errorf("after the restart %s still reads %s; look at the setup screen", left[0].Attribute, shown(left[0].Now))
+		}
+		if changes, err = c.PlanBIOS(ctx, want); err != nil {
+			return err
+		}
+		if job, err = c.StageBIOS(ctx, changes); err != nil {
+			return err
+		}
 	}
-	if err := c.WaitJob(ctx, job); err != nil {
-		return err
-	}
+}
+
+// waitBIOS waits until the first round is in force, and returns what is left.
+func (a *app) waitBIOS(ctx context.Context, c *redfish.Client, want map[string]any, changes []redfish.BIOSChange) ([]redfish.BIOSChange, error) {
 	tick := time.NewTicker(2 * time.Second)
 	defer tick.Stop()
 	for {
 		left, err := c.VerifyBIOS(ctx, want)
-		if err == nil && len(left) == 0 {
-			return nil
+		if err == nil && !slices.ContainsFunc(left, func(l redfish.BIOSChange) bool { return roundOf(changes, l.Attribute) == 1 }) {
+			return left, nil
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			if err != nil {
-				return fmt.Errorf("after the restart the BIOS cannot be read: %w", err)
+				return nil, fmt.Errorf("after the restart the BIOS cannot be read: %w", err)
 			}
-			return fmt.Errorf("after the restart %s still reads %s; look at the console", left[0].Attribute, shown(left[0].Now))
+			return nil, fmt.Errorf("after the restart %s still reads %s; look at the console", left[0].Attribute, shown(left[0].Now))
 		}
 	}
+}
+
+// roundOf is 1 for what no plan knew to be different.
+func roundOf(changes []redfish.BIOSChange, attribute string) int {
+	i := slices.IndexFunc(changes, func(ch redfish.BIOSChange) bool { return ch.Attribute == attribute })
+	if i < 0 {
+		return 1
+	}
+	return changes[i].Round
 }
 
 func (a *app) printChanges(changes []redfish.BIOSChange, job string, applied bool) error {
@@ -230,6 +260,9 @@ func (a *app) printChanges(changes []redfish.BIOSChange, job string, applied boo
 	}
 	if err := w.Flush(); err != nil {
 		return err
+	}
+	if rounds := redfish.Rounds(changes); rounds > 1 && !applied {
+		a.printf("some depend on others of these: %d restarts at most\n", rounds)
 	}
 	if job != "" {
 		a.printf("job %s\n", job)

@@ -259,6 +259,9 @@ func planText(p provision.MachinePlan) string {
 func changeText(c provision.Change) string {
 	switch c.What {
 	case "reset":
+		if c.Want != "1" {
+			return c.Step + ": restarts the machine " + c.Want
+		}
 		return c.Step + ": restarts the machine once"
 	case "boots":
 		return c.Step + ": starts " + c.Want + " (" + c.Now + " now)"
