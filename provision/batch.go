@@ -101,10 +101,11 @@ type BootMethod string
 
 // The ways to bring a host up.
 const (
-	BootAuto     BootMethod = "auto"      // uefi-http when the BMC offers it and the image is there, else disk
-	BootUEFIHTTP BootMethod = "uefi-http" // the BMC gives the firmware a boot URI
-	BootDisk     BootMethod = "disk"      // the installed system
-	BootNone     BootMethod = "none"      // the machine is up; nothing is done
+	BootAuto     BootMethod = "auto"          // uefi-http or virtual-media as the BMC offers it and the image is there, else disk
+	BootUEFIHTTP BootMethod = "uefi-http"     // the BMC gives the firmware a boot URI
+	BootMedia    BootMethod = "virtual-media" // the BMC shows the host a CD that it fetches from us
+	BootDisk     BootMethod = "disk"          // the installed system
+	BootNone     BootMethod = "none"          // the machine is up; nothing is done
 )
 
 const (
@@ -115,6 +116,9 @@ const (
 	// serve but the script and the seed.
 	SimulatedImage = "simulated"
 )
+
+// fromUs reports that the host boots an image that this rackproof serves.
+func (m BootMethod) fromUs() bool { return m == BootUEFIHTTP || m == BootMedia }
 
 // Find returns the machine called name.
 func (b *Batch) Find(name string) (Machine, bool) {

@@ -96,8 +96,8 @@ func (l *loader) checkReach(m *Machine, row rowInfo) {
 	} else if m.Boot.Method == BootDisk || m.Boot.Method == BootNone {
 		l.add(row.pos, "%s has no host: boot method %s needs the address where its SSH answers", m.Name, m.Boot.Method)
 	}
-	if m.Boot.Method == BootUEFIHTTP && m.Boot.Image == "" {
-		l.add(row.pos, "%s boots over HTTP and names no boot.image", m.Name)
+	if m.Boot.Method.fromUs() && m.Boot.Image == "" {
+		l.add(row.pos, "%s boots by %s and names no boot.image", m.Name, m.Boot.Method)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/rackproof/rackproof/redfish"
 )
 
-// boot brings the host up: from the live image over HTTP, from its installed
-// system, or not at all where it is up.
+// boot brings the host up: from the live image over HTTP or on a virtual drive, from
+// its installed system, or not at all where it is up.
 type boot struct{}
 
 func (boot) Name() string { return "boot" }
@@ -31,13 +31,18 @@ func (e *Env) method(ctx context.Context, c BMC) (m BootMethod, note string, err
 		return "", "", err
 	}
 	switch {
-	case !b.Supported || !slices.Contains(b.Allowed, "UefiHttp"):
-		return BootDisk, "the BMC does not offer UEFI HTTP boot, so the installed system was booted", nil
 	case !e.Boot.HasImage(e.Machine.Boot.Image):
 		return BootDisk, fmt.Sprintf("there is no image %q in %s, so the installed system was booted", e.Machine.Boot.Image, e.Boot.Images), nil
+	case b.Supported && slices.Contains(b.Allowed, "UefiHttp"):
+		return BootUEFIHTTP, "", nil
+	case offersMedia(ctx, c, b):
+		return BootMedia, "", nil
 	}
-	return BootUEFIHTTP, "", nil
+	return BootDisk, "the BMC offers neither UEFI HTTP boot nor virtual media, so the installed system was booted", nil
 }
+
+// isCD knows the words by which BMCs offer to boot from a CD.
+func isCD(target string) bool { return strings.Contains(strings.ToLower(target), "cd") }
 
 func (b boot) Done(ctx context.Context, e *Env) (bool, error) {
 	c, err := e.Client(ctx)
@@ -61,6 +66,8 @@ func (b boot) Done(ctx context.Context, e *Env) (bool, error) {
 		}
 		e.Facts[FactBoot], e.Facts[FactToken], e.Facts[FactHostKey] = string(method), t.Token, t.HostKeyPublic
 		return true, nil
+	case BootMedia:
+		return b.doneFromMedia(ctx, e, c)
 	default:
 		return b.wasReset(ctx, e, c)
 	}
@@ -107,10 +114,14 @@ func (b boot) Do(ctx context.Context, e *Env) (Facts, error) {
 		e.Log.Info(note)
 		e.Facts[FactNote] = note
 	}
-	if method == BootUEFIHTTP {
+	switch method {
+	case BootUEFIHTTP:
 		return nil, b.overHTTP(ctx, e, c)
+	case BootMedia:
+		return nil, b.fromMedia(ctx, e, c)
+	default:
+		return b.fromDisk(ctx, e, c)
 	}
-	return b.fromDisk(ctx, e, c)
 }
 
 func (boot) fromDisk(ctx context.Context, e *Env, c BMC) (Facts, error) {
@@ -233,7 +244,10 @@ func (b boot) Plan(ctx context.Context, e *Env) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	target := map[BootMethod]string{BootDisk: "the installed system", BootUEFIHTTP: "image " + e.Machine.Boot.Image}[method]
+	target := "the installed system"
+	if method.fromUs() {
+		target = fmt.Sprintf("image %s by %s", e.Machine.Boot.Image, method)
+	}
 	if note != "" {
 		target += " (" + note + ")"
 	}

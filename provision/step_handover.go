@@ -64,7 +64,8 @@ func (handover) stateWords(e *Env) string {
 	return "in its installed system, as found"
 }
 
-func live(e *Env) bool { return e.Facts[FactBoot] == string(BootUEFIHTTP) }
+// live reports that an image of ours runs on the host.
+func live(e *Env) bool { return BootMethod(e.Facts[FactBoot]).fromUs() }
 
 // failed judges what is there already. Judging is pure, so the report will say
 // the same.

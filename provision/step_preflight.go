@@ -20,7 +20,7 @@ func (preflight) Done(ctx context.Context, e *Env) (bool, error) {
 	if c.Insecure() {
 		e.Facts[FactInsecure] = "true"
 	}
-	if e.Machine.Boot.Method == BootUEFIHTTP && !e.Boot.HasImage(e.Machine.Boot.Image) {
+	if e.Machine.Boot.Method.fromUs() && !e.Boot.HasImage(e.Machine.Boot.Image) {
 		return false, &Stuck{
 			Why: fmt.Sprintf("there is no image %q in %s", e.Machine.Boot.Image, e.Boot.Images),
 			Do:  "Put vmlinuz, initrd and cmdline into that folder, or choose another boot.image or boot.method.",

@@ -18,7 +18,7 @@ type waitSSH struct{}
 func (waitSSH) Name() string { return "wait-ssh" }
 
 func (s waitSSH) Done(ctx context.Context, e *Env) (bool, error) {
-	if e.Facts[FactBoot] == string(BootUEFIHTTP) {
+	if live(e) {
 		if err := e.StartBoot(ctx); err != nil { // the host may still have to fetch its seed
 			return false, err
 		}
@@ -50,7 +50,7 @@ func (waitSSH) mayCome(e *Env, err error) bool {
 		return true
 	}
 	// Before the live image is up, an old system may answer at the same address.
-	return e.Facts[FactBoot] == string(BootUEFIHTTP) && (errors.Is(err, shell.ErrHostKey) || errors.Is(err, shell.ErrAuth))
+	return live(e) && (errors.Is(err, shell.ErrHostKey) || errors.Is(err, shell.ErrAuth))
 }
 
 func (s waitSSH) Do(ctx context.Context, e *Env) (Facts, error) {
@@ -86,7 +86,7 @@ func (s waitSSH) look(ctx context.Context, e *Env) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if e.Facts[FactBoot] == string(BootUEFIHTTP) {
+	if live(e) {
 		token := "rackproof.token=" + e.Facts[FactToken]
 		if host.cmdline != "" && !strings.Contains(host.cmdline, token) {
 			e.DropNode()

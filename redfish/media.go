@@ -64,8 +64,9 @@ func (s MediaSlot) CD() bool {
 	return len(s.Types) == 0 || slices.Contains(s.Types, "CD") || slices.Contains(s.Types, "DVD")
 }
 
-// holds reports whether the slot shows the image, perhaps written in another way.
-func (s MediaSlot) holds(image string) bool {
+// Holds reports whether the slot has the image at a URL in it, perhaps written in
+// another way.
+func (s MediaSlot) Holds(image string) bool {
 	return s.Inserted && (s.Image == image || s.Image != "" && path.Base(s.Image) == path.Base(image))
 }
 
@@ -140,7 +141,7 @@ func (c *Client) InsertMedia(ctx context.Context, image string) (MediaSlot, erro
 	if err != nil {
 		return MediaSlot{}, err
 	}
-	if i := slices.IndexFunc(slots, func(s MediaSlot) bool { return s.holds(image) }); i >= 0 {
+	if i := slices.IndexFunc(slots, func(s MediaSlot) bool { return s.Holds(image) }); i >= 0 {
 		return slots[i], nil
 	}
 	slots = slices.DeleteFunc(slots, func(s MediaSlot) bool { return !s.CD() })

@@ -24,7 +24,7 @@ func (c *Client) insert(ctx context.Context, s MediaSlot, image string) (MediaSl
 		var in MediaSlot
 		there, err := c.mediaShows(ctx, a, sent, func(all []MediaSlot) bool {
 			for _, m := range all {
-				if m.holds(image) {
+				if m.Holds(image) {
 					in = m
 				}
 			}

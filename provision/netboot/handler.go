@@ -26,6 +26,7 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET /b/{token}/seed", s.seed)
 	mux.HandleFunc("POST /b/{token}/up", s.up)
 	mux.HandleFunc("GET /b/{token}/{file}", s.file)
+	mux.HandleFunc("GET "+mediaPrefix+"{name}", s.media)
 	return mux
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // program is a file of n bytes that are told apart.
-func program(n int) []byte {
+func filled(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
 		b[i] = byte(i>>8) ^ byte(i*7)
@@ -66,7 +66,7 @@ func readFAT(t *testing.T, image io.ReaderAt, at int64, name string) []byte {
 
 func TestISOHoldsTheProgram(t *testing.T) {
 	for _, size := range []int{1, 511, 512, 100_000, 40_000_000} {
-		file := program(size)
+		file := filled(size)
 		iso := isoOf("BOOTX64.EFI", bytes.NewReader(file), int64(size))
 		if iso.size%isoSector != 0 {
 			t.Errorf("%d bytes: the image has %d, no whole sectors", size, iso.size)
@@ -130,7 +130,7 @@ func TestISOByXorriso(t *testing.T) {
 		t.Skip("no xorriso here to look at the image")
 	}
 	path := filepath.Join(t.TempDir(), "a.iso")
-	file := program(100_000)
+	file := filled(100_000)
 	iso := isoOf("BOOTX64.EFI", bytes.NewReader(file), int64(len(file)))
 	out, err := os.Create(path)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -145,5 +146,63 @@ func TestImageNamesStayInTheirFolder(t *testing.T) {
 	}
 	if !s.HasImage(Simulated) {
 		t.Error("the simulated image is not there")
+	}
+}
+
+// TestImageOnAVirtualDrive: BMCs ask with HEAD and for ranges; the name tells nothing
+// of the token, and nobody gets an image that no machine is to boot.
+func TestImageOnAVirtualDrive(t *testing.T) {
+	s := start(t, filepath.Join(t.TempDir(), "netboot.json"), "")
+	ticket, err := s.Ticket("m", 1, Simulated, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := s.MediaURL("127.0.0.1", ticket.Token)
+	if !strings.HasSuffix(url, ".iso") || strings.Contains(url, ticket.Token) || len(url) > 64 {
+		t.Errorf("URL %s: want it short, without the token, ending in .iso", url)
+	}
+	if code, _ := get(t, url); code != http.StatusNotFound {
+		t.Errorf("an image that nobody asked for: %d", code)
+	}
+	if err := s.FaceHost(ticket.Token, "192.0.2.1"); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(method, ranged string) (*http.Response, []byte) {
+		req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ranged != "" {
+			req.Header.Set("Range", ranged)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = resp.Body.Close() }()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp, body
+	}
+	head, _ := ask(http.MethodHead, "")
+	if head.StatusCode != http.StatusOK || head.ContentLength < 1<<20 || head.Header.Get("Accept-Ranges") != "bytes" {
+		t.Errorf("HEAD: %s, %d bytes, ranges %q", head.Status, head.ContentLength, head.Header.Get("Accept-Ranges"))
+	}
+	if now, _ := s.Find("m", 1); !now.MediaRead.IsZero() {
+		t.Error("a HEAD counts as read")
+	}
+	resp, body := ask(http.MethodGet, "bytes=32768-34815")
+	if resp.StatusCode != http.StatusPartialContent || len(body) != isoSector || string(body[1:6]) != "CD001" {
+		t.Errorf("a range: %s, %d bytes, %q", resp.Status, len(body), body[:min(len(body), 8)])
+	}
+	_, whole := ask(http.MethodGet, "")
+	seed := "rackproof.seed=http://192.0.2.1:" + strconv.Itoa(s.Port()) + "/b/" + ticket.Token + "/seed"
+	if int64(len(whole)) != head.ContentLength || !strings.Contains(string(whole), seed) {
+		t.Errorf("the image has %d bytes and holds no %q", len(whole), seed)
+	}
+	if now, _ := s.Find("m", 1); now.MediaRead.IsZero() || !now.Seeded.IsZero() || !now.Fetched.IsZero() {
+		t.Errorf("the ticket says %+v; reading the image is all that happened", now)
 	}
 }

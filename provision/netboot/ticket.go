@@ -21,9 +21,11 @@ type Ticket struct {
 	HostKey        string    `json:"host_key"`        // private, OpenSSH PEM; made for this boot alone
 	HostKeyPublic  string    `json:"host_key_public"` // one line, as in known_hosts
 	AuthorizedKeys string    `json:"authorized_keys"`
-	Fetched        time.Time `json:"fetched,omitzero"` // the boot script was fetched first
-	Seeded         time.Time `json:"seeded,omitzero"`  // the seed was fetched first
-	Up             *Up       `json:"up,omitempty"`     // what the booted host said
+	Fetched        time.Time `json:"fetched,omitzero"`    // the boot script was fetched first
+	Seeded         time.Time `json:"seeded,omitzero"`     // the seed was fetched first
+	Base           string    `json:"base,omitempty"`      // of URLs for the host, where it boots an image that its BMC fetched
+	MediaRead      time.Time `json:"media_read,omitzero"` // that image was read first, by the BMC
+	Up             *Up       `json:"up,omitempty"`        // what the booted host said
 }
 
 // Up is what a booted host says of itself.

@@ -17,19 +17,20 @@ import (
 	"github.com/rackproof/rackproof/redfish/redfishtest"
 )
 
-// boot is what the firmware does after POST: boot from the HTTP boot URI where the
-// override says so, and from disk when that fails or nothing else is set. It
+// boot is what the firmware does after POST: boot from the HTTP boot URI or the
+// virtual CD where the override says so, and from disk when that fails or nothing else
+// is set. It
 // returns early when a power act overtakes it.
 func (m *machine) boot(ctx context.Context, choice redfishtest.BootChoice) {
-	boot, err := m.fromHTTP(ctx, choice)
+	boot, err := m.fromUs(ctx, choice)
 	if err != nil {
-		m.log.Warn("simulated machine could not boot over HTTP and takes its disk", "err", err)
+		m.log.Warn("simulated machine could not boot what it was told and takes its disk", "err", err)
 		boot = nil
 	}
 	if ctx.Err() != nil {
 		return
 	}
-	kind, report := "host.boot.http", func(context.Context) error { return nil }
+	kind, report := "host.boot."+bootKinds[choice.Target], func(context.Context) error { return nil }
 	if boot == nil {
 		kind = "host.boot.disk"
 		boot = &netImage{Boot: nodetest.Boot{HostKey: m.diskKey, AuthorizedKey: m.rootKey, Cmdline: "BOOT_IMAGE=/vmlinuz root=/dev/md0 ro quiet"}}
@@ -50,6 +51,9 @@ func (m *machine) boot(ctx context.Context, choice redfishtest.BootChoice) {
 	}
 }
 
+// bootKinds name a boot from us, by the target of its override.
+var bootKinds = map[string]string{"UefiHttp": "http", "Cd": "cd"}
+
 // applied notes what the new BIOS settings mean to the host.
 func (m *machine) applied(_ context.Context, values map[string]any) {
 	m.mu.Lock()
@@ -67,24 +71,43 @@ type netImage struct {
 
 var (
 	kernelLine = regexp.MustCompile(`(?m)^kernel (.+)$`)
-	seedWord   = regexp.MustCompile(`rackproof\.seed=(\S+)`)
+	// programLine is what stands on a CD of the simulated image in the place of a program.
+	programLine = regexp.MustCompile(`rackproof\.token=\w+ rackproof\.seed=\S+`)
+	seedWord    = regexp.MustCompile(`rackproof\.seed=(\S+)`)
 )
 
-// fromHTTP follows the boot URI: script, then seed. Nil without an error means
-// that the firmware was not told to boot over HTTP.
-func (m *machine) fromHTTP(ctx context.Context, choice redfishtest.BootChoice) (*netImage, error) {
-	if choice.Target != "UefiHttp" || choice.HTTPBootURI == "" {
+// fromUs boots what the override names. Nil without an error means that the firmware
+// was not told to boot anything but its disk.
+func (m *machine) fromUs(ctx context.Context, choice redfishtest.BootChoice) (*netImage, error) {
+	var line []byte
+	switch {
+	case choice.Target == "UefiHttp" && choice.HTTPBootURI != "":
+		script, err := fetch(ctx, choice.HTTPBootURI)
+		if err != nil {
+			return nil, err
+		}
+		kernel := kernelLine.FindSubmatch(script)
+		if kernel == nil {
+			return nil, errors.New("the boot script starts no kernel")
+		}
+		line = kernel[1]
+	case choice.Target == "Cd" && choice.Media != "":
+		cd, err := fetch(ctx, choice.Media)
+		if err != nil {
+			return nil, err
+		}
+		if line = programLine.Find(cd); line == nil {
+			return nil, errors.New("the virtual CD holds no program")
+		}
+	default:
 		return nil, nil
 	}
-	script, err := fetch(ctx, choice.HTTPBootURI)
-	if err != nil {
-		return nil, err
-	}
-	kernel := kernelLine.FindSubmatch(script)
-	if kernel == nil {
-		return nil, errors.New("the boot script starts no kernel")
-	}
-	uri := seedWord.FindSubmatch(kernel[1])
+	return m.seeded(ctx, line)
+}
+
+// seeded follows a kernel line to the seed that it names.
+func (m *machine) seeded(ctx context.Context, line []byte) (*netImage, error) {
+	uri := seedWord.FindSubmatch(line)
 	if uri == nil {
 		return nil, errors.New("the kernel line names no seed")
 	}
@@ -100,7 +123,7 @@ func (m *machine) fromHTTP(ctx context.Context, choice redfishtest.BootChoice) (
 		return nil, fmt.Errorf("seed: %w", err)
 	}
 	image := &netImage{up: string(bytes.TrimSuffix(uri[1], []byte("seed"))) + "up"}
-	image.Cmdline = string(kernel[1])
+	image.Cmdline = string(line)
 	if image.HostKey, err = ssh.ParsePrivateKey([]byte(seed.HostKey)); err != nil {
 		return nil, fmt.Errorf("seed: host key: %w", err)
 	}
@@ -134,7 +157,8 @@ func fetch(ctx context.Context, uri string) ([]byte, error) {
 // may come back on the same port.
 const bootPatience = 45 * time.Second
 
-// most is more than a script or a seed ever has.
+// most is more than a script or a seed ever has, and how much is read of a CD: the
+// program of the simulated image stands at its beginning.
 const most = 1 << 20
 
 // exchange sends one request until it is answered with success or patience ends.
@@ -162,6 +186,9 @@ func once(ctx context.Context, method, uri string, body []byte) ([]byte, error) 
 	req, err := http.NewRequestWithContext(ctx, method, uri, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
+	}
+	if method == http.MethodGet {
+		req.Header.Set("Range", fmt.Sprintf("bytes=0-%d", most-1)) // as a BMC reads an image
 	}
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // no proxy: the boot network has none
 	res, err := client.Do(req)

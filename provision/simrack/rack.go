@@ -137,7 +137,7 @@ func (r *Rack) Credentials() map[string]string {
 
 // Acts counts by machine what was done to it and took effect: the acts of its BMC
 // (redfishtest.BMC.Acts) and those of its host ("host.boot", of these
-// "host.boot.http" and "host.boot.disk", and "host.load.NAME" for each load).
+// "host.boot.http", "host.boot.cd" and "host.boot.disk", and "host.load.NAME" for each load).
 func (r *Rack) Acts() map[string]map[string]int {
 	all := map[string]map[string]int{}
 	for name, m := range r.machines {

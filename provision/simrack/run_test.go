@@ -54,6 +54,44 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// A machine whose BMC fetches its boot image: it boots that once, by the token in it,
+// and the drive is empty afterwards.
+func TestRunFromVirtualMedia(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a whole run takes half a minute")
+	}
+	rack, err := simrack.Start(t.Context(), simrack.Options{Seed: 4, Machines: []simrack.MachineSpec{
+		{Name: "good"}, {Name: "crossed", Fault: "crossed-cables"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rack.Close() }()
+	for name, value := range rack.Credentials() {
+		t.Setenv(name, value)
+	}
+	text := strings.Replace(string(rack.BatchYAML("po2")), "method: uefi-http", "method: virtual-media", 1)
+	batch, err := provision.ParseBatch("batch.yaml", []byte(text), profiles.Open())
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := carry(t, batch)
+	good := run.Find("good")
+	if good.State != provision.StatePassed || good.Facts[provision.FactBoot] != "virtual-media" || good.Facts[provision.FactProof] == "" {
+		t.Errorf("good is %s: %s; booted by %q, proven by %q", good.State, good.Why, good.Facts[provision.FactBoot], good.Facts[provision.FactProof])
+	}
+	if line := run.Find("crossed").Facts[provision.FactLine]; !strings.Contains(line, "crossed cables") {
+		t.Errorf("crossed: line %q", line)
+	}
+	for name, acts := range rack.Acts() {
+		for _, act := range []string{"media.insert", "media.eject", "host.boot.cd"} {
+			if acts[act] != 1 {
+				t.Errorf("%s: %d times %s, want once: %v", name, acts[act], act, acts)
+			}
+		}
+	}
+}
+
 // carry submits a batch and serves it until nothing goes on without people.
 func carry(t *testing.T, batch *provision.Batch) *provision.Run {
 	t.Helper()

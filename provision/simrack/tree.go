@@ -127,7 +127,8 @@ func (t *treeMaker) system() {
 		},
 		"Processors": link(systemURI + "/Processors"), "Memory": link(systemURI + "/Memory"), "Storage": link(systemURI + "/Storage"),
 		"EthernetInterfaces": link(systemURI + "/EthernetInterfaces"), "Bios": link(systemURI + "/Bios"),
-		"Links": object{"Chassis": links([]string{chassisURI}), "ManagedBy": links([]string{managerURI})},
+		"VirtualMedia": link(managerURI + "/VirtualMedia"),
+		"Links":        object{"Chassis": links([]string{chassisURI}), "ManagedBy": links([]string{managerURI})},
 		"Actions": object{"#ComputerSystem.Reset": object{
 			"target": systemURI + "/Actions/ComputerSystem.Reset", "@Redfish.ActionInfo": systemURI + "/ResetActionInfo",
 		}},
@@ -177,8 +178,14 @@ func (t *treeMaker) manager() {
 	t.collection(root+"/Managers", "ManagerCollection", []string{managerURI})
 	t.add(managerURI, "Manager.v1_11_0", "Manager", object{
 		"Description": "Simulated BMC", "ManagerType": "BMC", "UUID": t.m.UUID, "Model": "ASPEED", "FirmwareVersion": t.m.BMCVersion, "Status": enabled(),
-		"EthernetInterfaces": link(managerURI + "/EthernetInterfaces"),
-		"Links":              object{"ManagerForServers": links([]string{systemURI}), "ManagerForChassis": links([]string{chassisURI})},
+		"EthernetInterfaces": link(managerURI + "/EthernetInterfaces"), "VirtualMedia": link(managerURI + "/VirtualMedia"),
+		"Links": object{"ManagerForServers": links([]string{systemURI}), "ManagerForChassis": links([]string{chassisURI})},
+	})
+	drive := managerURI + "/VirtualMedia/VirtualMedia1"
+	t.collection(managerURI+"/VirtualMedia", "VirtualMediaCollection", []string{drive})
+	t.add(drive, "VirtualMedia.v1_4_1", "Virtual Removable Media", object{
+		"MediaTypes": []string{"CD", "DVD", "Floppy", "USBStick"}, "Inserted": false, "Image": nil, "ImageName": nil, "ConnectedVia": "NotConnected",
+		"Actions": object{"#VirtualMedia.InsertMedia": object{"target": drive + "/Actions/VirtualMedia.InsertMedia"}},
 	})
 	t.collection(managerURI+"/EthernetInterfaces", "EthernetInterfaceCollection", []string{managerURI + "/EthernetInterfaces/1"})
 	t.add(managerURI+"/EthernetInterfaces/1", "EthernetInterface.v1_6_3", "Manager Ethernet Interface", object{

@@ -1,0 +1,201 @@
+package provision
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/rackproof/rackproof/provision/netboot"
+	"github.com/rackproof/rackproof/redfish"
+)
+
+// MediaChanger puts images into virtual drives; a BMC may be one.
+type MediaChanger interface {
+	Media(context.Context) ([]redfish.MediaSlot, error)
+	InsertMedia(ctx context.Context, url string) (redfish.MediaSlot, error)
+	EjectMedia(context.Context, redfish.MediaSlot) error
+}
+
+// mediaBoot is one boot from a virtual drive. The BMC fetches the image when it
+// likes, so that proves nothing: only the booted host can hand back the token in it.
+type mediaBoot struct {
+	e     *Env
+	c     BMC
+	drive MediaChanger
+	token string
+	url   string
+}
+
+// mediaBoot finds the boot of this attempt. With fresh it makes the ticket where
+// there is none; else ok is false.
+func (e *Env) mediaBoot(ctx context.Context, c BMC, fresh bool) (b *mediaBoot, ok bool, err error) {
+	drive, can := c.(MediaChanger)
+	if !can {
+		return nil, false, fmt.Errorf("BMC %s: %w: no virtual media", e.Machine.BMC, redfish.ErrUnsupported)
+	}
+	t, ok := e.Boot.Find(e.Machine.Name, e.Attempt)
+	switch {
+	case !ok && !fresh:
+		return nil, false, nil
+	case !ok:
+		key, err := e.authorized(ctx)
+		if err != nil {
+			return nil, false, err
+		}
+		if t, err = e.Boot.Ticket(e.Machine.Name, e.Attempt, e.Machine.Boot.Image, key); err != nil {
+			return nil, false, err
+		}
+	}
+	toBMC, err := facing(ctx, e.Machine.BMC, e.Boot.Addr)
+	if err != nil {
+		return nil, false, err
+	}
+	toHost, err := facing(ctx, or(e.Machine.Host, e.Machine.BMC), e.Boot.Addr)
+	if err != nil {
+		return nil, false, err
+	}
+	if err := e.Boot.FaceHost(t.Token, toHost); err != nil {
+		return nil, false, err
+	}
+	return &mediaBoot{e: e, c: c, drive: drive, token: t.Token, url: e.Boot.MediaURL(toBMC, t.Token)}, true, nil
+}
+
+// ticket is the boot's ticket as it stands now.
+func (b *mediaBoot) ticket() netboot.Ticket {
+	t, _ := b.e.Boot.Find(b.e.Machine.Name, b.e.Attempt)
+	return t
+}
+
+// booted: the host fetched its seed, whose address stands in the image alone.
+func (b *mediaBoot) booted() bool { return !b.ticket().Seeded.IsZero() }
+
+// holding are the drives with our image in them.
+func (b *mediaBoot) holding(ctx context.Context) ([]redfish.MediaSlot, error) {
+	slots, err := b.drive.Media(ctx)
+	return slices.DeleteFunc(slots, func(s redfish.MediaSlot) bool { return !s.Holds(b.url) }), err
+}
+
+// insert puts the image into a drive, and empties every other that a machine could
+// boot from: which of two CDs it takes is not ours to say.
+func (b *mediaBoot) insert(ctx context.Context) error {
+	slots, err := b.drive.Media(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range slots {
+		if !s.Inserted || !s.CD() || s.Holds(b.url) {
+			continue
+		}
+		b.e.Log.Warn("a virtual drive held another image, which is taken out", "slot", s.ID, "image", s.Image)
+		if err := b.drive.EjectMedia(ctx, s); err != nil {
+			return err
+		}
+	}
+	_, err = b.drive.InsertMedia(ctx, b.url)
+	return err
+}
+
+// eject takes the image out again. It is asked of the machine, so that a drive that
+// a killed rackproof left full is emptied too.
+func (b *mediaBoot) eject(ctx context.Context) error {
+	slots, err := b.holding(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range slots {
+		if err := b.drive.EjectMedia(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *mediaBoot) insertAct() Act {
+	return Act{
+		Name: "virtual media", Poll: b.e.poll(),
+		Mark: func(context.Context) (string, error) { return b.url, nil },
+		Seen: func(ctx context.Context, _ string) (Sight, error) {
+			if b.booted() {
+				return Happened, nil
+			}
+			slots, err := b.holding(ctx)
+			switch {
+			case err != nil:
+				return CannotTell, err
+			case len(slots) > 0:
+				return Happened, nil
+			}
+			return Absent, nil
+		},
+		Do: b.insert,
+	}
+}
+
+// fromMedia boots the image once, and ejects it when the host has shown that it runs.
+func (boot) fromMedia(ctx context.Context, e *Env, c BMC) error {
+	b, _, err := e.mediaBoot(ctx, c, true)
+	if err != nil {
+		return err
+	}
+	if !b.booted() {
+		if err := e.Act(ctx, b.insertAct()); err != nil {
+			return err
+		}
+		want := redfish.Boot{Target: "Cd", Enabled: "Once", Mode: "UEFI"}
+		if err := e.Act(ctx, e.overrideAct(c, want, b.booted)); err != nil {
+			return err
+		}
+		if err := e.restart(ctx, c, "boot reset", b.booted); err != nil {
+			return err
+		}
+		err := e.WaitFor(ctx, e.poll()/4, Stuck{Anew: true}, func() (bool, error) { return b.booted(), nil })
+		if err != nil {
+			return b.silent(err)
+		}
+	}
+	return b.eject(ctx)
+}
+
+// silent says how far a boot came from which nobody was heard.
+func (b *mediaBoot) silent(err error) error {
+	s, ok := err.(*Stuck) //nolint:errorlint // as WaitFor made it
+	if !ok {
+		return err
+	}
+	if b.ticket().MediaRead.IsZero() {
+		s.Why = fmt.Sprintf("the BMC shows the image %s as inserted and never fetched it", b.url)
+		s.Do = "Check that the BMC reaches this machine at that address: VLAN, firewall, netboot.listen. It is inserted and booted again on resume."
+		return s
+	}
+	s.Why = fmt.Sprintf("the BMC fetched the image %s, and no host that booted it was heard of", b.url)
+	s.Do = fmt.Sprintf("Look at the console: the host must start from the virtual CD, and then reach %s. It is booted again on resume.", b.ticket().Base)
+	return s
+}
+
+// doneFromMedia: the host runs, and the drive is empty again.
+func (boot) doneFromMedia(ctx context.Context, e *Env, c BMC) (bool, error) {
+	if err := e.StartBoot(ctx); err != nil {
+		return false, err
+	}
+	b, ok, err := e.mediaBoot(ctx, c, false)
+	if err != nil || !ok || !b.booted() {
+		return false, err
+	}
+	slots, err := b.holding(ctx)
+	if err != nil || len(slots) > 0 {
+		return false, err
+	}
+	t := b.ticket()
+	e.Facts[FactBoot], e.Facts[FactToken], e.Facts[FactHostKey] = string(BootMedia), t.Token, t.HostKeyPublic
+	return true, nil
+}
+
+// offersMedia reports whether the machine can be booted from a virtual drive.
+func offersMedia(ctx context.Context, c BMC, b redfish.Boot) bool {
+	drive, ok := c.(MediaChanger)
+	if !ok || !b.Supported || !slices.ContainsFunc(b.Allowed, isCD) {
+		return false
+	}
+	slots, err := drive.Media(ctx)
+	return err == nil && slices.ContainsFunc(slots, redfish.MediaSlot.CD)
+}
