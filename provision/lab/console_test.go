@@ -15,9 +15,12 @@ func TestConsole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	listeners := func() int { c.mu.Lock(); defer c.mu.Unlock(); return len(c.listeners) }
 	listen := func(history bool) (net.Conn, *bufio.Reader) {
 		near, far := connPair(t)
+		before := listeners()
 		go c.connect(far, history)
+		within(t, 10*time.Second, func() bool { return listeners() > before }, func() string { return "nobody listens" })
 		if err := near.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
 			t.Fatal(err)
 		}
