@@ -103,6 +103,7 @@ func (b *burn) open(ctx context.Context) (err error) {
 	if b.Resume && b.Store.bootID() != b.facts.BootID {
 		b.Resume = false
 		b.note("the node was booted anew since the attempt began: all phases are measured again")
+		b.meta.Restarts = append(b.meta.Restarts, Restart{Seen: time.Now().UTC(), From: b.Store.bootID(), To: b.facts.BootID})
 	}
 	b.Machine.BootID = b.facts.BootID
 	if !b.Resume {

@@ -25,5 +25,6 @@ func Checks() []Check {
 		nvmeHealth,
 		nvmeLink,
 		gdsSupport,
+		kernelLog,
 	}
 }

@@ -56,12 +56,15 @@ func kernelSilence(readings []Reading[KernelLogData]) error {
 		return fmt.Errorf("kernel-log: %w", ErrNotRun)
 	}
 	reached := 0.0
-	for _, reading := range readings {
+	var earlier *KernelLogData
+	for i, reading := range readings {
 		if !reading.OK() {
 			return reading.Err
 		}
 		ends := reading.Value.reaches()
-		if !reading.Value.Complete || ends < reached {
+		whole := reading.Value.Complete || earlier != nil && reading.Value.continues(earlier)
+		earlier = &readings[i].Value
+		if !whole || ends < reached {
 			return errors.New("the kernel log is not known to be whole, so it does not prove that nothing happened")
 		}
 		reached = ends

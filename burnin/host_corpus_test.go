@@ -192,7 +192,7 @@ func hostParsers() map[string]func(*Evidence) error {
 		"ras": quiet(parseRAS), "kernel-log": quiet(parseKernelLog), "lscpu": quiet(parseLSCPU), "os": quiet(parseOS),
 		"nvme-list": quiet(parseNVMeList), "nvme-smart": quiet(parseNVMeSmart), "smartctl": quiet(parseSmartctl),
 		"block-devices": quiet(parseBlockDevices), "gdscheck": quiet(parseGDSCheck), "bmc-lan": quiet(parseBMCLan),
-		"bmc-inventory": quiet(parseBMCInventory),
+		"bmc-inventory": quiet(parseBMCInventory), "pstore": quiet(parsePstore), "console": quiet(parseConsole),
 	}
 }
 

@@ -245,9 +245,15 @@ func memoryErrorFaults() []hostFault {
 			want:  map[string]string{"memory.errors/uncorrected_events/memory": "fail"},
 		},
 		{
-			name:  "the ring buffer has forgotten its beginning",
+			name:  "the ring buffer has forgotten its beginning, and the earlier reading has it",
 			edits: []gpuEdit{swap("after/kernel-log", "Linux version", "Linux")},
-			want:  map[string]string{"memory.errors/events/memory": "not_run"},
+		},
+		{
+			name: "the ring buffer has forgotten what was between",
+			edits: []gpuEdit{
+				swap("after/kernel-log", "Linux version", "Linux"), swap("after/kernel-log", "[   12.500000]", "[  600.500000]"),
+			},
+			want: map[string]string{"memory.errors/events/memory": "not_run", "kernel.log/log/machine": "not_run"},
 		},
 		{
 			name: "rasdaemon has old events",

@@ -59,6 +59,14 @@ func FuzzKernelLog(f *testing.F) {
 	fuzzParser(f, "kernel-log", "[    1.0] NVRM: Xid (PCI:0000:61:00): 79, GPU has fallen off the bus.\n", "3,1,99999999999999999999,-;EDAC MC0: 1 UE x\n")
 }
 
+func FuzzPstore(f *testing.F) {
+	fuzzParser(f, "pstore", "#rackproof-pstore 2026-11-30T10:00:00Z /sys/fs/pstore/dmesg-efi-1\nPanic#1 Part1\n<0>[    9.0] Kernel panic - not syncing: x\n#rackproof-pstore-end\n", "#rackproof-pstore - \n")
+}
+
+func FuzzConsole(f *testing.F) {
+	fuzzParser(f, "console", "\x1b[2J\x1b[01;01Hlogin: \r\n[   9.000000] Kernel panic - not syncing: x\r\n")
+}
+
 func FuzzLSCPU(f *testing.F) {
 	fuzzParser(f, "lscpu", `{"lscpu":[{"field":"CPU(s):","data":"8","children":[]}]}`, "CPU(s): 8\n")
 }

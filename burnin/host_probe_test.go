@@ -159,9 +159,6 @@ func TestKernelLogEvents(t *testing.T) {
 	if len(d.AER) != 2 || d.AER[0].Kind != EventCorrected || d.AER[0].Address != "0000:19:00.0" || d.AER[1].Kind != EventUncorrected {
 		t.Errorf("AER %+v", d.AER)
 	}
-	if len(d.NVMe) != 2 || d.NVMe[0].Part != "nvme0" {
-		t.Errorf("NVMe %+v", d.NVMe)
-	}
 }
 
 func TestSmartForms(t *testing.T) {

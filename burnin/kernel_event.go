@@ -18,10 +18,10 @@ var (
 	amdSeverity = regexp.MustCompile(`\[Hardware Error\]:\s+(Corrected|Uncorrected|Deferred|Fatal|System Fatal)\b`)
 	// "pcieport 0000:15:01.0: AER: Corrected error received: 0000:19:00.0"
 	aerForm = regexp.MustCompile(`AER: (?:Multiple )?(Corrected|Uncorrected(?: \((Non-Fatal|Fatal)\))?|Uncorrectable(?: \((Non-Fatal|Fatal)\))?) error`)
+	// "pcieport 0000:16:00.0: DPC: containment event, status:0x1f01 source:0x0000"
+	dpcForm = regexp.MustCompile(`DPC: containment event`)
 	// "nvme 0000:19:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer"
 	aerBusError = regexp.MustCompile(`PCIe Bus Error: severity=(Corrected|Uncorrected \((Non-Fatal|Fatal)\))`)
-	// "nvme nvme0: I/O 22 QID 5 timeout, aborting", "nvme0n1: … critical medium error"
-	nvmeForm = regexp.MustCompile(`\b(nvme\d+)(?:c\d+)?(?:n\d+)?\b`)
 )
 
 // mceUncorrected is the bit MCi_STATUS.UC (Intel SDM volume 3, machine-check
@@ -29,7 +29,7 @@ var (
 const mceUncorrected = uint64(1) << 61
 
 // memoryEvent looks for an error of memory or of the processor's own checks.
-func (d *KernelLogData) memoryEvent(i int) {
+func (d *KernelLogData) memoryEvent(i int) bool {
 	l := d.Lines[i]
 	ev := KernelEvent{Count: 1, Text: l.Text, Time: l.Time}
 	switch {
@@ -44,7 +44,7 @@ func (d *KernelLogData) memoryEvent(i int) {
 		}
 	case ghesSeverity.MatchString(l.Text):
 		if d.ghesIsPCIe(i) {
-			return // its AER lines follow
+			return false // its AER lines follow
 		}
 		ev.Kind = severityKind(ghesSeverity.FindStringSubmatch(l.Text)[1])
 	case amdSeverity.MatchString(l.Text):
@@ -61,9 +61,11 @@ func (d *KernelLogData) memoryEvent(i int) {
 	case strings.Contains(l.Text, "Machine check events logged"):
 		ev.Kind = EventUnclear // the events themselves are in mcelog or rasdaemon
 	}
-	if ev.Kind != "" {
-		d.Memory = append(d.Memory, ev)
+	if ev.Kind == "" {
+		return false
 	}
+	d.Memory = append(d.Memory, ev)
+	return true
 }
 
 // ghesIsPCIe reports whether the firmware's report that begins in line i is of a
@@ -95,15 +97,18 @@ func severityKind(word string) EventKind {
 }
 
 // aerEvent looks for an error of a PCIe link.
-func (d *KernelLogData) aerEvent(l KernelLine) {
+func (d *KernelLogData) aerEvent(l KernelLine) bool {
 	words := ""
 	if m := aerForm.FindStringSubmatch(l.Text); m != nil {
 		words = m[0]
 	} else if m := aerBusError.FindStringSubmatch(l.Text); m != nil {
 		words = m[0]
 	}
+	if words == "" && dpcForm.MatchString(l.Text) {
+		words = "Uncorrected" // the port cut the link off because of such an error
+	}
 	if words == "" {
-		return
+		return false
 	}
 	ev := KernelEvent{Count: 1, Text: l.Text, Time: l.Time, Kind: EventUncorrected}
 	switch {
@@ -116,23 +121,5 @@ func (d *KernelLogData) aerEvent(l KernelLine) {
 		ev.Address = normalAddress(all[len(all)-1]) // the last one is where the error came from
 	}
 	d.AER = append(d.AER, ev)
-}
-
-// nvmeTrouble are what the kernel prints when a drive does not answer or loses data.
-var nvmeTrouble = []string{
-	"timeout, aborting", "timeout, reset controller", "timeout, disable controller", "controller is down", "device not ready",
-	"removing after probe failure", "critical medium error", "i/o error", "critical target error", "failed to set features",
-	"completion polled",
-}
-
-func (d *KernelLogData) driveEvent(l KernelLine) {
-	m := nvmeForm.FindStringSubmatch(l.Text)
-	if m == nil || !containsAny(strings.ToLower(l.Text), nvmeTrouble) {
-		return
-	}
-	ev := KernelEvent{Kind: EventUncorrected, Part: m[1], Count: 1, Text: l.Text, Time: l.Time}
-	if a := anyAddress.FindString(l.Text); a != "" {
-		ev.Address = normalAddress(a)
-	}
-	d.NVMe = append(d.NVMe, ev)
+	return true
 }

@@ -39,7 +39,8 @@ type KernelLogData struct {
 	FellOff []string   // addresses of GPUs that fell off the bus; "" where the log gives none
 	Memory  []KernelEvent
 	AER     []KernelEvent
-	NVMe    []KernelEvent
+
+	ended bool // our end mark stands behind it
 }
 
 // KernelLine is one message. Time is in seconds since boot, 0 where the log only
@@ -48,6 +49,7 @@ type KernelLine struct {
 	Time  float64
 	Stamp string
 	Text  string
+	Check string // the check that judges it as an event of its own; "" = none
 }
 
 // XIDEvent is an error report of NVIDIA's driver.
@@ -112,6 +114,7 @@ func parseKernelLog(e *Evidence) (KernelLogData, error) {
 	for i := range d.Lines {
 		d.read(i)
 	}
+	d.ended = ended
 	d.Complete = ended && d.fromBoot()
 	return d, nil
 }
@@ -157,6 +160,17 @@ func (d *KernelLogData) reaches() float64 {
 	return 0
 }
 
+// continues reports whether the log, whose beginning the ring buffer may have
+// forgotten, still holds the last message of an earlier reading: then both together
+// are whole.
+func (d *KernelLogData) continues(earlier *KernelLogData) bool {
+	if !d.ended || len(earlier.Lines) == 0 {
+		return false
+	}
+	last := earlier.Lines[len(earlier.Lines)-1]
+	return slices.ContainsFunc(d.Lines, func(l KernelLine) bool { return l.Stamp == last.Stamp && l.Text == last.Text })
+}
+
 // fromBoot reports whether the log begins where the kernel begins.
 func (d *KernelLogData) fromBoot() bool {
 	for i, l := range d.Lines {
@@ -180,6 +194,7 @@ var (
 // read looks for events in line i.
 func (d *KernelLogData) read(i int) {
 	l := d.Lines[i]
+	before := d.events()
 	if m := xidForm.FindStringSubmatch(l.Text); m != nil {
 		d.XIDs = append(d.XIDs, XIDEvent{Address: normalAddress(m[1]), Code: atoi(m[2]), Text: l.Text, Time: l.Time})
 	}
@@ -191,10 +206,19 @@ func (d *KernelLogData) read(i int) {
 	if strings.Contains(l.Text, "fallen off the bus") {
 		d.FellOff = append(d.FellOff, d.lostGPU(i))
 	}
-	d.memoryEvent(i)
-	d.aerEvent(l)
-	d.driveEvent(l)
+	if d.events() > before {
+		d.Lines[i].Check = "gpu.xid"
+	}
+	if d.memoryEvent(i) {
+		d.Lines[i].Check = "memory.errors"
+	}
+	if d.aerEvent(l) {
+		d.Lines[i].Check = "pcie.errors"
+	}
 }
+
+// events is how many reports of GPUs and NVSwitches were found so far.
+func (d *KernelLogData) events() int { return len(d.XIDs) + len(d.SXIDs) + len(d.FellOff) }
 
 // lostGPU finds which GPU fell off: the driver names it in the same line, or in one
 // of the few before it ("The NVIDIA GPU 0000:b3:00.0 / (PCI ID: …) / installed in

@@ -33,7 +33,7 @@ var spoils = []struct {
 // spare are probes that no verdict of a healthy machine rests on alone: another one
 // answers the same question, or they are only printed. Losing one loses nothing.
 var spare = []string{
-	"lspci", "nvme-list", "nvme-smart", "smartctl", "os", "lscpu", "ras", "block-devices", "bmc-lan", "fabric-manager", "loads",
+	"lspci", "nvme-list", "nvme-smart", "smartctl", "os", "lscpu", "ras", "block-devices", "bmc-lan", "fabric-manager", "loads", "pstore",
 }
 
 // harmless reports whether a spoil takes nothing away that the verdict needs.

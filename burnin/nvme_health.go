@@ -3,6 +3,7 @@ package burnin
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rackproof/rackproof/profiles"
@@ -76,6 +77,7 @@ func spareMargin(l *SMARTLog) Opt[float64] {
 
 func judgeNVMeHealth(r *Readings, p *profiles.Profile, s *profiles.Spec) []Finding {
 	var out []Finding
+	messages := messagesFor(r, p, "nvme.health")
 	for _, d := range nvmeParts(r, p) {
 		logs := healthLogs(r, d)
 		d.noLog = noHealthLog(r)
@@ -88,8 +90,9 @@ func judgeNVMeHealth(r *Readings, p *profiles.Profile, s *profiles.Spec) []Findi
 			out = append(out, ask.judge(f, d, logs, limit))
 		}
 		out = append(out, ownVerdict(About("nvme.health", "self_assessment", d.Part, refsOf(logs)...), logs)...)
-		out = append(out, driveLogged(r, d)...)
+		out = append(out, driveLogged(messages, d, p)...)
 	}
+	out = append(out, strayDrives(messages, nvmeParts(r, p), p)...)
 	if len(out) > 0 {
 		return out
 	}
@@ -248,15 +251,32 @@ func ownVerdict(f Finding, logs []Reading[SMARTLog]) []Finding {
 }
 
 // driveLogged are the kernel's words about a drive that did not answer or lost data.
-func driveLogged(r *Readings, d nvmePart) []Finding {
-	for _, reading := range phaseReadings(r, KernelLog) {
-		for _, e := range reading.Value.NVMe {
-			if d.Device != "" && e.Part == d.Device || d.Address != "" && e.Address == d.Address {
-				f := About("nvme.health", "kernel_log", d.Part, reading.Ref)
-				f.Measured = e.Text
-				return []Finding{f.Judged(Fail, "the kernel logged: "+e.Text)}
-			}
+func driveLogged(messages []kernelMessage, d nvmePart, p *profiles.Profile) []Finding {
+	for _, m := range messages {
+		if verdict := kernelVerdict(p.Kernel[m.Rule], m.During); verdict > Pass && d.named(m) {
+			f := About("nvme.health", "kernel_log", d.Part, m.Ref)
+			f.Measured = m.Text
+			return []Finding{f.Judged(verdict, "the kernel logged: "+m.Text)}
 		}
 	}
 	return nil
+}
+
+// named reports whether a message is about the drive.
+func (d nvmePart) named(m kernelMessage) bool {
+	return d.Device != "" && m.Part == d.Device || d.Address != "" && strings.Contains(m.Text, d.Address)
+}
+
+// strayDrives are the kernel's words about drives that nothing else shows.
+func strayDrives(messages []kernelMessage, drives []nvmePart, p *profiles.Profile) []Finding {
+	var out []Finding
+	told := map[string]bool{}
+	for _, m := range messages {
+		if told[m.Part] || slices.ContainsFunc(drives, func(d nvmePart) bool { return d.named(m) }) {
+			continue
+		}
+		told[m.Part] = true
+		out = append(out, driveLogged([]kernelMessage{m}, nvmePart{Part: Part{Class: ClassNVMe, Name: "NVMe " + m.Part}, Device: m.Part}, p)...)
+	}
+	return out
 }

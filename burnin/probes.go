@@ -13,6 +13,7 @@ func Probes() []ProbeSpec {
 		EDAC.Spec,
 		RAS.Spec,
 		KernelLog.Spec,
+		Pstore.Spec,
 		BlockDevices.Spec,
 		NVMeList.Spec,
 		NVMeSmart.Spec,

@@ -42,7 +42,16 @@ type Meta struct {
 	Ended     time.Time `json:"ended,omitzero"`
 	Rackproof string    `json:"rackproof,omitempty"` // version that collected it
 	Simulated bool      `json:"simulated,omitempty"`
+	Restarts  []Restart `json:"restarts,omitempty"`
 	Notes     []string  `json:"notes,omitempty"` // what happened on the way: reconnects, clock jumps
+}
+
+// Restart is a new boot of the machine since the attempt began, after which all was
+// measured again.
+type Restart struct {
+	Seen time.Time `json:"seen"`
+	From string    `json:"from"` // boot ids
+	To   string    `json:"to"`
 }
 
 // Machine is machine.json: what provision knows of the machine, as plain data.

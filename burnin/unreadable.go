@@ -30,6 +30,8 @@ func readers() map[string]func(*Evidence) error {
 	reader(all, EDAC)
 	reader(all, RAS)
 	reader(all, KernelLog)
+	reader(all, Pstore)
+	reader(all, Console)
 	reader(all, BlockDevices)
 	reader(all, NVMeList)
 	reader(all, NVMeSmart)

@@ -11,12 +11,26 @@ const CatalogueSchema = "rackproof/catalogue/1"
 // Catalogue is what all profiles share: advice ladders by class of part, and the meaning of NVIDIA's XID codes.
 // Every resolved profile carries it whole; a profile may replace single entries.
 type Catalogue struct {
-	Schema      string              `yaml:"schema" required:"true"`
-	Advice      map[string][]Rung   `yaml:"advice,omitempty"`
-	XID         map[int]XIDEntry    `yaml:"xid,omitempty"`
-	XIDDefault  XIDClass            `yaml:"xid_default,omitempty" enum:"damage,reset,wear,driver,application,info,unknown"`
-	XIDVerdicts map[XIDClass]string `yaml:"xid_verdicts,omitempty" keys:"damage,reset,wear,driver,application,info,unknown" enum:"pass,warn,unknown,fail"`
-	Checks      map[string]string   `yaml:"checks,omitempty"` // every check name with its title
+	Schema      string                `yaml:"schema" required:"true"`
+	Advice      map[string][]Rung     `yaml:"advice,omitempty"`
+	XID         map[int]XIDEntry      `yaml:"xid,omitempty"`
+	XIDDefault  XIDClass              `yaml:"xid_default,omitempty" enum:"damage,reset,wear,driver,application,info,unknown"`
+	XIDVerdicts map[XIDClass]string   `yaml:"xid_verdicts,omitempty" keys:"damage,reset,wear,driver,application,info,unknown" enum:"pass,warn,unknown,fail"`
+	Kernel      map[string]KernelRule `yaml:"kernel,omitempty"`
+	Checks      map[string]string     `yaml:"checks,omitempty"` // every check name with its title
+}
+
+// KernelRule says what one kind of message in the kernel's log means. A message is of the first rule, by name, that
+// has one of Words in it, in any case, and whose Pattern matches.
+type KernelRule struct {
+	Words   []string `yaml:"words" required:"true" json:"words"`
+	Pattern string   `yaml:"pattern,omitempty" json:"pattern,omitempty"`                         // RE2; its group "part" is the kernel's name of the part
+	Check   string   `yaml:"check,omitempty" json:"check,omitempty"`                             // that judges it; "" is kernel.log
+	Before  string   `yaml:"before" required:"true" enum:"pass,warn,unknown,fail" json:"before"` // verdict of one from before the test
+	During  string   `yaml:"during" required:"true" enum:"pass,warn,unknown,fail" json:"during"` // of one since
+	Advice  string   `yaml:"advice" required:"true" json:"advice"`                               // class of ladder
+	Meaning string   `yaml:"meaning" required:"true" json:"meaning"`
+	Source  string   `yaml:"source" required:"true" json:"source"`
 }
 
 // Rung is one step of an advice ladder, tried in order until a retest shows what Retest says.

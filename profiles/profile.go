@@ -35,6 +35,8 @@ type Profile struct {
 	XIDDefault  XIDClass            `yaml:"xid_default,omitempty" enum:"damage,reset,wear,driver,application,info,unknown"`                                // class of an XID that the catalogue does not hold
 	XIDVerdicts map[XIDClass]string `yaml:"xid_verdicts,omitempty" keys:"damage,reset,wear,driver,application,info,unknown" enum:"pass,warn,unknown,fail"` // verdict of a finding by class
 
+	Kernel map[string]KernelRule `yaml:"kernel,omitempty"` // what messages of the kernel mean, by a name of ours
+
 	bytes []byte // the resolved form, set by the loader
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -30,7 +31,7 @@ func ParseProfile(file string, b []byte, lib *Library) (*Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Profile{Advice: catalogue.Advice, XID: catalogue.XID, XIDDefault: catalogue.XIDDefault, XIDVerdicts: catalogue.XIDVerdicts}
+	p := &Profile{Advice: catalogue.Advice, XID: catalogue.XID, XIDDefault: catalogue.XIDDefault, XIDVerdicts: catalogue.XIDVerdicts, Kernel: catalogue.Kernel}
 	var problems Problems
 	for _, layer := range layers {
 		// A name, a title and the machines that a profile is proposed for are never inherited.
@@ -233,6 +234,14 @@ func (p *Profile) inconsistencies(file string) Problems {
 	for code, entry := range p.XID {
 		if _, ok := p.Advice[entry.Advice]; entry.Advice != "" && !ok {
 			problems.add(Position{File: file}, "xid %d: there is no advice for %q", code, entry.Advice)
+		}
+	}
+	for name, rule := range p.Kernel {
+		if _, ok := p.Advice[rule.Advice]; !ok {
+			problems.add(Position{File: file}, "kernel %s: there is no advice for %q", name, rule.Advice)
+		}
+		if _, err := regexp.Compile(rule.Pattern); err != nil {
+			problems.add(Position{File: file}, "kernel %s: %v", name, err)
 		}
 	}
 	for _, pattern := range slices.Concat(p.Match.Product, p.Match.Board, p.Match.Chassis) {

@@ -111,6 +111,7 @@ func (s *system) probe(name, instance string) reply {
 		"edac":             s.edac,
 		"ras":              s.ras,
 		"kernel-log":       s.dmesg,
+		"pstore":           func() string { return "#rackproof-pstore-end\n" },
 		"block-devices":    s.lsblk,
 		"nvme-list":        s.nvmeList,
 		"gdscheck":         s.gdscheck,

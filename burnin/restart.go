@@ -1,0 +1,123 @@
+package burnin
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rackproof/rackproof/profiles"
+)
+
+// judgeRestart judges whether the machine stayed up. Nothing in a burn-in restarts a
+// machine: one that is another boot behind the load went down under it. An attempt
+// that was measured anew in another boot is only noted; why that one ended, a crash
+// record or the console tells.
+func judgeRestart(r *Readings) Finding {
+	boots := bootsByPhase(r.rec)
+	f := About("kernel.log", "restart", machinePart)
+	var prior Phase
+	for _, phase := range machinePhases {
+		if len(boots[phase]) == 0 {
+			continue
+		}
+		if prior != "" && !slices.ContainsFunc(boots[prior], func(id string) bool { return slices.Contains(boots[phase], id) }) {
+			f.Measured = boots[phase][0]
+			return f.Judged(Fail, fmt.Sprintf("the machine restarted between the phases %s and %s (boot %.8s, then %.8s): find out why before anything else",
+				prior, phase, boots[prior][0], boots[phase][0]))
+		}
+		prior = phase
+	}
+	switch n := len(r.rec.Meta.Restarts); {
+	case prior == "":
+		return f.NotHere("loose files do not tell of which boot they are")
+	case n > 0:
+		f.Measured = float64(n)
+		return f.Judged(Warn, fmt.Sprintf("the machine was booted anew since the attempt began, at %s; all was measured again",
+			r.rec.Meta.Restarts[n-1].Seen.UTC().Format("2006-01-02 15:04 UTC")))
+	}
+	f.Measured = 0.0
+	return f.Judged(Pass, "one boot from the first page to the last")
+}
+
+// bootsByPhase are the boot ids of the evidence of each phase, those of most pages first.
+func bootsByPhase(rec *Record) map[Phase][]string {
+	pages := map[Phase]map[string]int{}
+	for _, e := range rec.Evidence {
+		if e.BootID == "" || !slices.Contains(machinePhases, e.Phase) {
+			continue
+		}
+		if pages[e.Phase] == nil {
+			pages[e.Phase] = map[string]int{}
+		}
+		pages[e.Phase][e.BootID]++
+	}
+	out := map[Phase][]string{}
+	for phase, count := range pages {
+		out[phase] = slices.SortedFunc(maps.Keys(count), func(a, b string) int { return count[b] - count[a] })
+	}
+	return out
+}
+
+// judgeCrashes judges what earlier boots left behind: the records that the kernel
+// writes into non-volatile memory when it dies, and what the BMC saw on the serial
+// console during the attempt. A record from before the attempt is a remark.
+func judgeCrashes(r *Readings, rules kernelRules, p *profiles.Profile) []Finding {
+	var out []Finding
+	for _, record := range crashRecords(r) {
+		rule, text := record.crash(rules, p)
+		if rule == "" {
+			continue
+		}
+		f := About("kernel.log", "crash", Part{Class: Class(p.Kernel[rule].Advice), Name: "machine, " + record.Name}, record.ref)
+		f.Measured = text
+		f.Provenance = &Provenance{Kind: string(profiles.FromVendor), Source: p.Kernel[rule].Source}
+		verdict, when := Fail, "during the test"
+		if !record.live && (record.At.IsZero() || record.At.Before(r.rec.Meta.Started)) {
+			verdict, when = Warn, "at a time that is not known"
+			if !record.At.IsZero() {
+				when = "on " + record.At.UTC().Format("2006-01-02 15:04 UTC") + ", before this attempt"
+			}
+		}
+		out = append(out, f.Judged(verdict, fmt.Sprintf("%s %s: %s", p.Kernel[rule].Meaning, when, text)))
+	}
+	return out
+}
+
+// foundRecord is what was left behind of one crash, and where it was found.
+type foundRecord struct {
+	CrashRecord
+	ref  string
+	live bool // seen while the attempt ran
+}
+
+func crashRecords(r *Readings) []foundRecord {
+	var out []foundRecord
+	seen := map[string]bool{}
+	for _, reading := range phaseReadings(r, Pstore) {
+		for _, c := range reading.Value {
+			if !seen[c.Name] {
+				seen[c.Name] = true
+				out = append(out, foundRecord{CrashRecord: c, ref: reading.Ref})
+			}
+		}
+	}
+	for _, phase := range append([]Phase{PhaseBMC}, machinePhases...) {
+		if console := Read(r, Console, phase); console.OK() {
+			out = append(out, foundRecord{CrashRecord: CrashRecord{Name: "console", Lines: console.Value.Lines}, ref: console.Ref, live: true})
+		}
+	}
+	return out
+}
+
+// crash returns the first line that tells of a crash, and its rule: one that fails
+// whenever it comes and that no other check judges.
+func (c CrashRecord) crash(rules kernelRules, p *profiles.Profile) (rule, text string) {
+	for _, line := range c.Lines {
+		name, _, ok := rules.of(line.Text)
+		if entry := p.Kernel[name]; ok && entry.Check == "" && entry.Before == Fail.String() {
+			return name, strings.TrimSpace(line.Text)
+		}
+	}
+	return "", ""
+}
