@@ -20,6 +20,8 @@ require (
 	modernc.org/sqlite v1.62.0
 )
 
+require github.com/klauspost/compress v1.20.4 // indirect
+
 require (
 	github.com/anmitsu/go-shlex v0.0.0-20200514113438-38f4b401e2be // indirect
 	github.com/aymanbagabas/go-udiff v0.4.1 // indirect
