@@ -15,9 +15,3 @@ func startRedfish(context.Context, *Machine) (func() error, error) {
 func startDnsmasq(context.Context, string, []Spec) (func() error, error) {
 	return func() error { return nil }, nil
 }
-
-// ImageOptions say where the lab's image is kept.
-type ImageOptions struct{}
-
-// BuildImage returns the folder of the netboot image.
-func BuildImage(context.Context, ImageOptions) (string, error) { return "", nil }
