@@ -12,6 +12,3 @@ func startRedfish(context.Context, *Machine) (func() error, error) {
 	return func() error { return nil }, nil
 }
 
-func startDnsmasq(context.Context, string, []Spec) (func() error, error) {
-	return func() error { return nil }, nil
-}
