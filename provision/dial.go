@@ -79,7 +79,7 @@ func (b *Bench) bmcConfig(ctx context.Context, m Machine) (redfish.Config, error
 		return cfg, &Stuck{Why: err.Error(), Do: credentialChore}
 	}
 	b.Secrets.Add(cfg.Password)
-	cfg.Refusals = OpenRefusals(b.State)
+	cfg.Refusals, cfg.Sessions = OpenRefusals(b.State), OpenSessionStore(b.State)
 	cfg.TLS = redfish.TLS{Mode: redfish.TLSMode(m.Login.TLS), Pins: OpenKnownBMCs(b.State), Legacy: m.Login.Legacy}
 	if file, ok := strings.CutPrefix(m.Login.TLS, "ca:"); ok {
 		cfg.TLS.Mode, cfg.TLS.CAFile = redfish.CA, expandHome(file)

@@ -41,7 +41,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c.t.session = &session{
-		t: c.t, user: cfg.User, password: cfg.Password, refusals: cfg.Refusals, collection: defaultSessions, probe: defaultSessions,
+		t: c.t, user: cfg.User, password: cfg.Password, refusals: cfg.Refusals, store: cfg.Sessions, collection: defaultSessions, probe: defaultSessions,
 	}
 	if err := c.open(ctx); err != nil {
 		if closing := c.Close(); closing != nil {
@@ -81,6 +81,11 @@ func (c *Client) open(ctx context.Context) error {
 	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("BMC %s: %w", c.cfg.Addr, context.Cause(ctx))
+	}
+	if c.sweep(ctx) > 0 && c.t.session.onBasic() { // there is room for ours now
+		if err := c.t.session.open(ctx); err != nil {
+			return err
+		}
 	}
 	system, err := c.chooseSystem(ctx)
 	if err != nil {

@@ -18,6 +18,9 @@ type Config struct {
 	// Refusals remembers refused logins beyond this Client, so that a BMC's
 	// lockout is not reached by asking again. nil remembers none.
 	Refusals RefusalStore
+	// Sessions remembers open sessions beyond this process, so that those of one
+	// that was killed are closed. nil remembers none.
+	Sessions SessionStore
 	// System is the Id of the ComputerSystem to act on where a BMC has several
 	// hosts. Empty means: decide, and refuse with ErrAmbiguousSystem when there
 	// is more than one candidate.

@@ -23,6 +23,7 @@ type session struct {
 	t              *transport
 	user, password string
 	refusals       RefusalStore // may be nil
+	store          SessionStore // may be nil
 	collection     string       // where to POST
 	probe          string       // what tells whether Basic is taken: it needs a login
 
@@ -32,7 +33,9 @@ type session struct {
 	basic   bool   // no session to be had: credentials with each request
 	refused error  // sticky
 	renewed int
-	tried   bool // a login was sent
+	tried   bool        // a login was sent
+	hold    SessionHold // what is remembered of the session; may be nil
+	touched time.Time
 
 	login sync.Mutex // one login at a time
 }
@@ -45,6 +48,10 @@ func (s *session) sign(req *http.Request) {
 	switch {
 	case s.token != "":
 		req.Header.Set("X-Auth-Token", s.token)
+		if s.hold != nil && time.Since(s.touched) > touchEvery {
+			s.hold.Touch()
+			s.touched = time.Now()
+		}
 	case s.basic:
 		req.SetBasicAuth(s.user, s.password)
 	}
@@ -54,6 +61,13 @@ func (s *session) current() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.token
+}
+
+// onBasic reports that credentials go with each request.
+func (s *session) onBasic() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.basic
 }
 
 // open logs in. It outlives a cancelled ctx until the answer is here: a session
@@ -111,6 +125,7 @@ func (s *session) accept(ctx context.Context, a *answer) error {
 	s.mu.Lock()
 	s.token, s.uri, s.basic = token, uri, false
 	s.mu.Unlock()
+	s.keep(a, uri)
 	for _, m := range messages(a.body) {
 		if classOf(string(m.ID)) == wantsPassword {
 			return fmt.Errorf("BMC %s: %w: set it once, then update the password reference", s.t.addr, ErrPasswordChange)
@@ -213,6 +228,7 @@ func (s *session) renew(ctx context.Context, used string) error {
 	s.token, s.uri = "", ""
 	s.renewed++
 	s.mu.Unlock()
+	s.letGo(true) // the BMC ended it
 	return s.open(ctx)
 }
 
@@ -241,8 +257,9 @@ func (s *session) close() error {
 		err = s.t.failure(c, a)
 	}
 	if status := statusOf(err); status == http.StatusUnauthorized || status == http.StatusNotFound {
-		return nil // expired by itself
+		err = nil // expired by itself
 	}
+	s.letGo(err == nil)
 	if err != nil {
 		return fmt.Errorf("close the session at BMC %s: %w", s.t.addr, err)
 	}

@@ -167,7 +167,7 @@ func (a *app) bmcConfig(ctx context.Context, o *bmcOptions) (redfish.Config, str
 	if cfg.Password, err = provision.Ref(o.password).Resolve(ctx); err != nil {
 		return cfg, "", err
 	}
-	cfg.Refusals = provision.OpenRefusals(state)
+	cfg.Refusals, cfg.Sessions = provision.OpenRefusals(state), provision.OpenSessionStore(state)
 	cfg.TLS = redfish.TLS{Mode: redfish.TLSMode(o.tls), Pins: provision.OpenKnownBMCs(state), Legacy: o.legacy}
 	if file, ok := strings.CutPrefix(o.tls, "ca:"); ok {
 		cfg.TLS.Mode, cfg.TLS.CAFile = redfish.CA, file
