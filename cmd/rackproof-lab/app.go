@@ -58,7 +58,7 @@ func (a *app) rootCommand() *cobra.Command {
 	f := root.PersistentFlags()
 	f.BoolVar(&a.json, "json", false, "results as JSON on stdout")
 	f.StringVar(&a.dir, "dir", lab.DefaultDir, "state `folder` of the lab")
-	root.AddCommand(upCommand(a), downCommand(a), statusCommand(a), faultCommand(a), consoleCommand(a), runCommand(a), serveCommand(a))
+	root.AddCommand(upCommand(a), downCommand(a), statusCommand(a), faultCommand(a), consoleCommand(a), runCommand(a), serveCommand(a), chassisCommand(a), lanConfigCommand(a))
 	return root
 }
 

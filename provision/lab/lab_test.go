@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,6 +18,12 @@ import (
 
 // TestMain lets the test binary be the supervisor that Up starts.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 3 && slices.Contains([]string{"chassis", "lan-config"}, os.Args[1]) {
+		if err := bmcHardware(os.Args[1:]); err != nil {
+			panic(err)
+		}
+		return
+	}
 	if len(os.Args) == 2 && os.Args[1] == "serve" {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer stop()
@@ -26,6 +33,14 @@ func TestMain(m *testing.M) {
 		return
 	}
 	m.Run()
+}
+
+// bmcHardware is what ipmi_sim runs.
+func bmcHardware(args []string) error {
+	if args[0] == "lan-config" {
+		return LANConfig(args[1], args[2:], os.Stdout)
+	}
+	return ChassisControl(context.Background(), args[1], args[2], args[3:], os.Stdout)
 }
 
 // needLab skips a test where a lab cannot run; in CI that is a failure.

@@ -24,6 +24,8 @@ type Machine struct {
 	spec    Spec
 	log     *slog.Logger
 	sensors *Sensors
+	events  *eventLog
+	bmc     bmcs
 	console *console
 	cards   []*pciCard
 	edac    *edac
@@ -56,11 +58,17 @@ func NewMachine(spec Spec, log *slog.Logger) (*Machine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", spec.Name, err)
 	}
+	sensors, err := newSensors(spec)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", spec.Name, err), console.close())
+	}
 	m := &Machine{
-		spec: spec, log: log.With("machine", spec.Name), sensors: newSensors(spec.Path("sensors")), console: console,
+		spec: spec, log: log.With("machine", spec.Name), sensors: sensors, events: &eventLog{}, console: console,
 		op: make(chan struct{}, 1), hardware: hardware{dimms: slices.Clone(spec.DIMMs)},
 	}
 	m.cards, m.edac = newCards(spec.GPUs)
+	m.sensors.follow(m.sensed)
+	m.OnChange(m.bmc.wake)
 	return m, nil
 }
 
@@ -136,14 +144,12 @@ func (m *Machine) SetBoot(b BootChoice, by string) error {
 		return fmt.Errorf("%s: no boot device %q", m.spec.Name, b.Device)
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.boot = b
 	m.note("boot set %s by=%s", b, by)
+	m.mu.Unlock()
+	m.bmc.wake()
 	return nil
 }
-
-// Log adds an event to the logs of both BMCs.
-func (m *Machine) Log(e SELEntry) {}
 
 // note appends a line to chassis.log.
 func (m *Machine) note(format string, args ...any) {

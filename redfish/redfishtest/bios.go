@@ -198,7 +198,7 @@ func (b *BMC) createJob(req *request) reply {
 func (s *system) applyBIOS(ctx context.Context) bool {
 	b := s.bmc
 	b.mu.Lock()
-	due := s.bios != nil && len(s.bios.pending) > 0 && (b.vendor != dell || s.bios.job != nil)
+	due := s.biosDue()
 	var job *task
 	if due {
 		job = s.bios.job
@@ -221,6 +221,12 @@ func (s *system) applyBIOS(ctx context.Context) bool {
 		b.call(func() { hook(ctx, applied) })
 	}
 	return true
+}
+
+// biosDue reports whether staged values wait for a start; on an iDRAC they need a
+// job. The lock is held.
+func (s *system) biosDue() bool {
+	return s.bios != nil && len(s.bios.pending) > 0 && (s.bmc.vendor != dell || s.bios.job != nil)
 }
 
 // takeEffect returns what was applied: nothing when the job fails.

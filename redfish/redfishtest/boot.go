@@ -153,7 +153,12 @@ func (s *system) setBoot(req *request, value any, viaSettings bool) {
 		}
 	}
 	detail := strings.TrimSpace(fmt.Sprint(next.Target, " ", next.Enabled, " ", next.Mode, " ", next.HTTPBootURI))
-	s.bmc.effect(req, "boot.set", detail, func() { s.boot, s.viaSetting = next, viaSettings })
+	s.bmc.effect(req, "boot.set", detail, func() {
+		s.boot, s.viaSetting = next, viaSettings
+		if hook := s.bmc.opts.Hooks.OnBootSet; hook != nil {
+			s.bmc.aside(func() { hook(s.bmc.ctx, next) })
+		}
+	})
 }
 
 // useOverride is where the machine boots from now; Once is used up by it.

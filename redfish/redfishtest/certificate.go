@@ -19,6 +19,12 @@ func (o Options) certificate() (*tls.Certificate, error) {
 	if o.Certificate != nil {
 		return o.Certificate, nil
 	}
+	return NewCertificate()
+}
+
+// NewCertificate makes a self-signed certificate, for a BMC that keeps its own
+// over several starts.
+func NewCertificate() (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("simulated BMC certificate: %w", err)

@@ -42,6 +42,14 @@ type Hooks struct {
 	// OnBoot: POST is over, BIOS values are applied, and the machine boots from
 	// what boot says. Called after each power-on and each reset.
 	OnBoot func(ctx context.Context, boot BootChoice)
+	// Power, where set, is a machine with a life of its own: each reset type that
+	// is accepted is handed to it and nothing is simulated; OnPower, OnReset and
+	// OnBoot are not called. The BMC shows the power that [BMC.SetPower] tells it,
+	// and is told of each start by [BMC.Started]. Its context ends with the BMC.
+	Power func(ctx context.Context, resetType string)
+	// OnBootSet: a request changed the boot override of the system. Its context
+	// ends with the BMC.
+	OnBootSet func(ctx context.Context, boot Boot)
 	// OnLocator: the identification light was switched. Its context ends with the BMC.
 	OnLocator func(ctx context.Context, on bool)
 	// OnMedia: an image was inserted into a virtual drive, or ejected (image "").

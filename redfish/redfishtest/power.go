@@ -52,7 +52,18 @@ func (s *system) plan(kind string) (act string, start func()) {
 	if _, deaf := s.bmc.faults["graceful-stuck"]; deaf && strings.HasPrefix(kind, "Graceful") {
 		return "power.request", func() {}
 	}
-	return r.act, func() { r.start(s) }
+	return r.act, func() { s.begin(kind, r.start) }
+}
+
+// begin simulates a power act, or hands it to the machine behind the BMC. The
+// lock is held.
+func (s *system) begin(kind string, simulate func(*system)) {
+	hook := s.bmc.opts.Hooks.Power
+	if hook == nil {
+		simulate(s)
+		return
+	}
+	s.bmc.aside(func() { hook(s.bmc.ctx, kind) })
 }
 
 // resets are the reset types: what they are counted as, from which power

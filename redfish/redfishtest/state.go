@@ -53,6 +53,29 @@ func (b *BMC) SetPower(on bool) {
 	}
 }
 
+// Started tells that the first system began to start: its LastResetTime moves
+// on, staged BIOS values and firmware that waited for it take effect, and a boot
+// override for once is used up. It returns what the override chose. For a machine
+// with a life of its own, see [Hooks.Power].
+func (b *BMC) Started() BootChoice {
+	b.mu.Lock()
+	s := b.systems[0]
+	s.power, s.shown, s.post = powerOn, "", false
+	s.stamp()
+	var applied map[string]any
+	if s.biosDue() {
+		applied = s.takeEffect(s.bios.job)
+	}
+	b.activate(ActivateHost)
+	choice := s.useOverride()
+	s.boots++
+	if hook := b.opts.Hooks.OnBIOS; hook != nil && len(applied) > 0 {
+		b.aside(func() { hook(b.ctx, applied) })
+	}
+	b.mu.Unlock()
+	return choice
+}
+
 // SetBoot sets the boot override.
 func (b *BMC) SetBoot(boot Boot) {
 	b.mu.Lock()
