@@ -108,6 +108,7 @@ func (s start) ports() []string {
 	a = append(a, rootPort("net0", slotNIC, emulatedLink)...)
 	a = append(a, rootPort("nvme0", slotNVMe0, emulatedLink)...)
 	a = append(a, rootPort("nvme1", slotNVMe1, emulatedLink)...)
+	a = append(a, rootPort("usb", slotUSB, emulatedLink)...)
 	for i, c := range s.cards {
 		if c.port {
 			a = append(a, rootPort(c.name, c.slot, rootPortLink)...)
@@ -129,7 +130,7 @@ func (s start) drives() []string {
 		}
 	}
 	a = append(a,
-		"-device", fmt.Sprintf("qemu-xhci,id=usb,bus=pcie.0,addr=%x.0", slotUSB),
+		"-device", "qemu-xhci,id=usb,bus="+portOf("usb"),
 		"-device", "usb-bot,id=cdbot,bus=usb.0")
 	cd := "scsi-cd,id=cd0,bus=cdbot.0,lun=0"
 	if s.media != "" {
