@@ -73,6 +73,7 @@ func parseBMCInventory(e *Evidence) (BMCTree, error) {
 type redfishBody struct {
 	uri    string
 	fields map[string]any
+	of     string // URI of the collection in which it stood whole
 }
 
 // kind is the type without its version: "Memory" of "#Memory.v1_11_0.Memory".

@@ -26,5 +26,7 @@ func Checks() []Check {
 		nvmeLink,
 		gdsSupport,
 		kernelLog,
+		bmcSensors,
+		bmcSEL,
 	}
 }

@@ -23,6 +23,7 @@ const (
 	ClassNIC     Class = "nic"
 	ClassPSU     Class = "psu"
 	ClassFan     Class = "fan"
+	ClassAir     Class = "air" // what the machine takes in
 	ClassDriver  Class = "driver"
 	ClassImage   Class = "image"
 	ClassCable   Class = "cable"

@@ -17,6 +17,12 @@ import (
 // bodies of systems, chassis and managers by URI.
 func capturedTree(tb testing.TB, vendor string) []byte {
 	tb.Helper()
+	return capturedBodies(tb, vendor, isInventory)
+}
+
+// capturedBodies are those bodies of a captured tree whose URI is wanted.
+func capturedBodies(tb testing.TB, vendor string, wanted func(uri string) bool) []byte {
+	tb.Helper()
 	f, err := os.Open(filepath.Join("..", "..", "shared", "redfish", vendor+".tar.gz"))
 	if os.IsNotExist(err) {
 		tb.Skipf("the tree of %s is not in ../shared/redfish", vendor)
@@ -40,7 +46,7 @@ func capturedTree(tb testing.TB, vendor string) []byte {
 		}
 		_, uri, ok := strings.Cut(head.Name, vendor+"/")
 		uri = "/" + strings.TrimSuffix(uri, "/index.json")
-		if !ok || !strings.HasSuffix(head.Name, "/index.json") || !isInventory(uri) {
+		if !ok || !strings.HasSuffix(head.Name, "/index.json") || !wanted(uri) {
 			continue
 		}
 		b, err := io.ReadAll(r)

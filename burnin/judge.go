@@ -63,7 +63,7 @@ func runOf(rec *Record) string {
 
 // add runs one check and sorts its answers into the judgement.
 func (j *Judgement) add(r *Readings, c Check, p *profiles.Profile, s *profiles.Spec) {
-	if j.outOfScope(c, s) {
+	if j.outOfScope(r, c, s) {
 		return
 	}
 	if note := p.Checks[c.Name].NotApplicable; note != "" {
@@ -113,8 +113,9 @@ func (j *Judgement) dropOtherMachine() {
 }
 
 // outOfScope notes a check that is not judged at all, and says so.
-func (j *Judgement) outOfScope(c Check, s *profiles.Spec) bool {
-	if c.BMC && j.Coverage != CoverFull {
+func (j *Judgement) outOfScope(r *Readings, c Check, s *profiles.Spec) bool {
+	given := slices.ContainsFunc(r.rec.Evidence, func(e *Evidence) bool { return slices.Contains(c.Probes, e.Probe) })
+	if c.BMC && j.Coverage != CoverFull && !given {
 		j.NotTested = append(j.NotTested, c.Name+": needs evidence of the BMC, which this record does not have")
 		return true
 	}

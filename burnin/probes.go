@@ -32,6 +32,6 @@ func Probes() []ProbeSpec {
 // and listed, and no check of this version reads it.
 var LaterProbes = []string{
 	"fio", "gdsio", "gds-stats", "nvbandwidth", "nccl", "dcgm", "gpu-burn", "stress-ng", "memory-stress", "stream",
-	"ib-status", "ib-bandwidth", "ethtool", "lldp", "mig", "containers", "service-endpoint", "bmc-sel", "bmc-sensors",
+	"ib-status", "ib-bandwidth", "ethtool", "lldp", "mig", "containers", "service-endpoint",
 	"bios", "firmware",
 }

@@ -17,7 +17,9 @@ type Catalogue struct {
 	XIDDefault  XIDClass              `yaml:"xid_default,omitempty" enum:"damage,reset,wear,driver,application,info,unknown"`
 	XIDVerdicts map[XIDClass]string   `yaml:"xid_verdicts,omitempty" keys:"damage,reset,wear,driver,application,info,unknown" enum:"pass,warn,unknown,fail"`
 	Kernel      map[string]KernelRule `yaml:"kernel,omitempty"`
-	Checks      map[string]string     `yaml:"checks,omitempty"` // every check name with its title
+	Events      map[string]EventRule  `yaml:"events,omitempty"`                                                                    // what a BMC's event log says
+	EventsElse  map[string]string     `yaml:"events_else,omitempty" keys:"critical,warning,ok,none" enum:"fail,warn,unknown,pass"` // by severity, for what no rule fits
+	Checks      map[string]string     `yaml:"checks,omitempty"`                                                                    // every check name with its title
 }
 
 // KernelRule says what one kind of message in the kernel's log means. A message is of the first rule, by name, that

@@ -22,6 +22,7 @@ type Profile struct {
 	NVMe   NVMe   `yaml:"nvme,omitempty"`
 	NIC    NIC    `yaml:"nic,omitempty"`
 	PSU    PSU    `yaml:"psu,omitempty"`
+	Air    Air    `yaml:"air,omitempty"`
 	GDS    GDS    `yaml:"gds,omitempty"`
 	Power  Power  `yaml:"power,omitempty"`
 	Load   Load   `yaml:"load,omitempty"`
@@ -35,7 +36,9 @@ type Profile struct {
 	XIDDefault  XIDClass            `yaml:"xid_default,omitempty" enum:"damage,reset,wear,driver,application,info,unknown"`                                // class of an XID that the catalogue does not hold
 	XIDVerdicts map[XIDClass]string `yaml:"xid_verdicts,omitempty" keys:"damage,reset,wear,driver,application,info,unknown" enum:"pass,warn,unknown,fail"` // verdict of a finding by class
 
-	Kernel map[string]KernelRule `yaml:"kernel,omitempty"` // what messages of the kernel mean, by a name of ours
+	Kernel     map[string]KernelRule `yaml:"kernel,omitempty"`                                                                    // what messages of the kernel mean, by a name of ours
+	Events     map[string]EventRule  `yaml:"events,omitempty"`                                                                    // what a BMC's event log says, see [Catalogue]
+	EventsElse map[string]string     `yaml:"events_else,omitempty" keys:"critical,warning,ok,none" enum:"fail,warn,unknown,pass"` // verdict by severity of an entry that no rule fits
 
 	bytes []byte // the resolved form, set by the loader
 }
@@ -160,6 +163,12 @@ type NIC struct {
 // PSU are the limits of the power supplies.
 type PSU struct {
 	Count *Limit `yaml:"count,omitempty" unit:"count"`
+}
+
+// Air are the limits of what the BMC measures beside its own limits of each sensor.
+type Air struct {
+	Inlet *Limit `yaml:"inlet,omitempty" unit:"C"` // of the air that the machine takes in
+	Fan   *Limit `yaml:"fan,omitempty" unit:"rpm"` // of every fan that is there; where fans are told in percent, its number
 }
 
 // GDS are the limits of GPUDirect Storage as gdscheck -p prints them.

@@ -31,7 +31,10 @@ func ParseProfile(file string, b []byte, lib *Library) (*Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Profile{Advice: catalogue.Advice, XID: catalogue.XID, XIDDefault: catalogue.XIDDefault, XIDVerdicts: catalogue.XIDVerdicts, Kernel: catalogue.Kernel}
+	p := &Profile{
+		Advice: catalogue.Advice, XID: catalogue.XID, XIDDefault: catalogue.XIDDefault, XIDVerdicts: catalogue.XIDVerdicts,
+		Kernel: catalogue.Kernel, Events: catalogue.Events, EventsElse: catalogue.EventsElse,
+	}
 	var problems Problems
 	for _, layer := range layers {
 		// A name, a title and the machines that a profile is proposed for are never inherited.
@@ -242,6 +245,11 @@ func (p *Profile) inconsistencies(file string) Problems {
 		}
 		if _, err := regexp.Compile(rule.Pattern); err != nil {
 			problems.add(Position{File: file}, "kernel %s: %v", name, err)
+		}
+	}
+	for name, rule := range p.Events {
+		if _, ok := p.Advice[rule.Part]; rule.Part != "" && rule.Part != "gpu" && !ok { // which of its two forms the profile says
+			problems.add(Position{File: file}, "events %s: there is no advice for %q", name, rule.Part)
 		}
 	}
 	for _, pattern := range slices.Concat(p.Match.Product, p.Match.Board, p.Match.Chassis) {

@@ -39,15 +39,12 @@ func (base) hardwareLog(svc logServiceDoc, owner string) bool {
 	return false
 }
 
-// ownClock is the least difference at which a log counts by another clock than
-// the manager: the board controller of an HGX baseboard keeps its own.
-const ownClock = 10 * time.Minute
-
-// Log reads the hardware events that the BMC has logged since a moment of its own
-// clock (see Clock), over all logs that hold such events, as they stand: no order
-// is promised. A zero since asks for all. Entries without a time, because they
-// were logged before the BMC had its clock, are among them where they stand near
-// what was asked for. Only pages that can hold such entries are read, from the
+// Log reads the hardware events that the BMC has logged since a moment, over all
+// logs that hold such events, as they stand: no order is promised. since is by our
+// clock, and compared by that of each log, which the BMC tells; the times of entries
+// are by the BMC's clock (see Clock). A zero since asks for all. Entries without a
+// time, because they were logged before the BMC had its clock, are among them where
+// they stand near what was asked for. Only pages that can hold such entries are read, from the
 // newest side; $filter is never used, since a wrongly empty answer looks like a
 // quiet log. With a PartialError there are the entries that could be read. The
 // error wraps ErrUnsupported where the BMC has no such log.
@@ -143,7 +140,7 @@ func (c *Client) logOwners(ctx context.Context, unread *gaps) ([]logPlace, error
 	return owners, nil
 }
 
-// readLog reads one log since a moment of the manager's clock.
+// readLog reads one log since a moment of our clock.
 func (c *Client) readLog(ctx context.Context, p logPlace, since time.Time) ([]LogEntry, error) {
 	var svc logServiceDoc
 	if _, err := c.get(ctx, p.service, &svc); err != nil {
@@ -152,25 +149,42 @@ func (c *Client) readLog(ctx context.Context, p logPlace, since time.Time) ([]Lo
 	if svc.Enabled.ok && !svc.Enabled.value {
 		return nil, errors.New("the log is switched off")
 	}
-	var ahead time.Duration
-	if own := parseTime(string(svc.DateTime), string(svc.Offset)); !own.IsZero() {
-		bmc, err := c.now(ctx)
-		if err == nil && own.Sub(bmc).Abs() > ownClock {
-			ahead = own.Sub(bmc)
-		}
-	}
+	offset := string(svc.Offset)
+	apart := c.clockApart(ctx, parseTime(string(svc.DateTime), offset))
 	if !since.IsZero() {
-		since = since.Add(ahead)
+		now, err := c.now(ctx)
+		if err != nil {
+			c.cfg.Log.WarnContext(ctx, "the BMC's clock is taken for ours", "bmc", c.cfg.Addr, "err", err)
+			now = time.Now()
+		}
+		since = since.Add(time.Until(now) + apart)
 	}
-	docs, err := c.logEntries(ctx, svc.Entries, since, string(svc.Offset))
+	docs, err := c.logEntries(ctx, svc.Entries, since, offset)
 	name := firstOf(string(svc.ID), p.service.id())
 	list := make([]LogEntry, 0, len(docs))
 	for _, d := range docs {
-		e := d.entry(name, string(svc.Offset))
+		e := d.entry(name, offset)
 		if !e.Time.IsZero() {
-			e.Time = e.Time.Add(-ahead) // by the manager's clock, as the others
+			e.Time = e.Time.Add(-apart)
 		}
 		list = append(list, e)
 	}
 	return list, err
+}
+
+// ownClock is the least difference at which a log counts by another clock than the
+// manager; slow BMCs show smaller ones of one clock.
+const ownClock = 10 * time.Minute
+
+// clockApart is by how much a log's clock is ahead of the manager's: the controller
+// of an HGX baseboard keeps its own.
+func (c *Client) clockApart(ctx context.Context, own time.Time) time.Duration {
+	if own.IsZero() {
+		return 0
+	}
+	bmc, err := c.now(ctx)
+	if err != nil || own.Sub(bmc).Abs() <= ownClock {
+		return 0
+	}
+	return own.Sub(bmc)
 }

@@ -1,0 +1,162 @@
+package burnin
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rackproof/rackproof/profiles"
+)
+
+// observation is what one reading of one sensor says.
+type observation struct {
+	sensor  BMCSensor
+	judged  bool // it could be read
+	verdict Verdict
+	why     string
+	limit   Opt[float64]
+	from    Provenance
+	margin  sensorMargin
+}
+
+// observe judges one reading by the BMC's own limits and words, and by the least
+// speed of a fan that the profile states.
+func observe(s BMCSensor, p *profiles.Profile) observation {
+	o := observation{sensor: s, from: Provenance{Kind: string(profiles.FromVendor), Source: "the BMC's own limit of this sensor"}}
+	q := s.quantity()
+	// A supply without input is shown as one that is off, and as Critical.
+	lost := q == "supply" && s.Health == "Critical" && s.State != "Absent"
+	if q == "" || s.asleep() && !lost {
+		return o
+	}
+	if s.Kind == sensorState {
+		return o.ofState(p)
+	}
+	if !s.Reading.Set {
+		return o
+	}
+	o.judged, o.verdict = true, Pass
+	o.against(s.Limits)
+	if s.Kind == sensorTemperature {
+		o.margin = marginOf(s)
+	}
+	if o.verdict < Fail && s.Kind == sensorFan && p.Air.Fan.Set() && s.Reading.V < p.Air.Fan.Number(profiles.RPM) {
+		o.verdict, o.limit = Fail, Opt[float64]{V: p.Air.Fan.Number(profiles.RPM), Set: true}
+		o.from = Provenance{Kind: string(p.Air.Fan.Provenance), Source: p.Air.Fan.Source}
+		o.why = fmt.Sprintf("%s stands still: %g %s", s.Name, s.Reading.V, s.Unit)
+	}
+	o.byHealth()
+	return o
+}
+
+// against compares a reading with the BMC's limits: the critical ones fail, the
+// caution ones warn.
+func (o *observation) against(l SensorLimits) {
+	v := o.sensor.Reading.V
+	for _, c := range []struct {
+		limit   Opt[float64]
+		crossed bool
+		verdict Verdict
+		what    string
+	}{
+		{l.UpperFatal, l.UpperFatal.Set && v >= l.UpperFatal.V, Fail, "at or over the BMC's fatal limit"},
+		{l.UpperCritical, l.UpperCritical.Set && v >= l.UpperCritical.V, Fail, "at or over the BMC's critical limit"},
+		{l.LowerFatal, l.LowerFatal.Set && v <= l.LowerFatal.V, Fail, "at or under the BMC's fatal limit"},
+		{l.LowerCritical, l.LowerCritical.Set && v <= l.LowerCritical.V, Fail, "at or under the BMC's critical limit"},
+		{l.UpperCaution, l.UpperCaution.Set && v >= l.UpperCaution.V, Warn, "at or over the BMC's warning limit"},
+		{l.LowerCaution, l.LowerCaution.Set && v <= l.LowerCaution.V, Warn, "at or under the BMC's warning limit"},
+	} {
+		if c.crossed && c.verdict > o.verdict {
+			o.verdict, o.limit = c.verdict, c.limit
+			o.why = fmt.Sprintf("%s: %g %s, %s of %g %s", o.sensor.Name, v, o.sensor.Unit, c.what, c.limit.V, o.sensor.Unit)
+		}
+	}
+}
+
+// byHealth takes the BMC's own word where it is the worse one.
+func (o *observation) byHealth() {
+	s := o.sensor
+	verdict := map[string]Verdict{"Critical": Fail, "Warning": Warn}[s.Health]
+	if verdict <= o.verdict {
+		return
+	}
+	o.verdict = verdict
+	o.why = fmt.Sprintf("the BMC rates %s as %s", s.Name, s.Health)
+	if s.Reading.Set {
+		o.why += fmt.Sprintf(" at %g %s", s.Reading.V, s.Unit)
+	}
+	if len(s.States) > 0 {
+		o.why += ": " + strings.Join(s.States, ", ")
+	}
+}
+
+// stateWords are what IPMI calls the sensors of a class, so that a state that stands
+// alone ("Failure detected") is read as one of that class.
+var stateWords = map[Class]string{ClassPSU: "power supply", ClassFan: "fan", ClassDIMM: "memory", ClassCPU: "processor"}
+
+// ofState judges a sensor that has states only.
+func (o observation) ofState(p *profiles.Profile) observation {
+	s := o.sensor
+	if s.Health == "" && s.State == "" && len(s.States) == 0 {
+		return o
+	}
+	o.judged, o.verdict = true, Pass
+	class := bmcClass(s.Name, s.Context, p)
+	for _, state := range s.States {
+		name, rule, ok := p.EventOf(strings.Join([]string{stateWords[class], s.Name, state}, " "))
+		verdict, known := eventVerdicts[rule.Verdict]
+		if !ok || !known || verdict <= o.verdict {
+			continue
+		}
+		o.verdict, o.why = verdict, fmt.Sprintf("%s says %q", s.Name, state)
+		o.from = Provenance{Kind: string(profiles.FromSpec), Source: "events " + name + ": " + rule.Source}
+	}
+	o.byHealth()
+	if s.Redundancy && o.verdict == Warn { // what the BMC rates as a warning is that redundancy is lost
+		o.verdict = Fail
+	}
+	return o
+}
+
+// eventVerdicts are the verdicts of a rule for a state that is so now. Corrected
+// errors are counted by the log.
+var eventVerdicts = map[string]Verdict{"fail": Fail, "warn": Warn, "unknown": Unknown, "pass": Pass, profiles.Corrected: Warn}
+
+// state is the BMC's word of why a sensor is not read.
+func (o observation) state() string {
+	if o.sensor.State == "" {
+		return ""
+	}
+	return " (" + o.sensor.State + ")"
+}
+
+// sensorMargin is how near a temperature came to its limit.
+type sensorMargin struct {
+	set   bool
+	left  float64
+	words string
+}
+
+func marginOf(s BMCSensor) sensorMargin {
+	limit := s.Limits.UpperCritical
+	if !limit.Set {
+		limit = s.Limits.UpperFatal
+	}
+	if !limit.Set {
+		return sensorMargin{}
+	}
+	return sensorMargin{set: true, left: limit.V - s.Reading.V, words: fmt.Sprintf("%s at %g of %g %s", s.Name, s.Reading.V, limit.V, s.Unit)}
+}
+
+func (m sensorMargin) closer(o sensorMargin) sensorMargin {
+	if o.set && (!m.set || o.left < m.left) {
+		return o
+	}
+	return m
+}
+
+func (m sensorMargin) String() string {
+	if !m.set {
+		return ""
+	}
+	return "; nearest to its limit: " + m.words
+}
