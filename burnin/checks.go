@@ -24,6 +24,7 @@ func Checks() []Check {
 		nvmeCount,
 		nvmeHealth,
 		nvmeLink,
+		nicLink,
 		gdsSupport,
 		kernelLog,
 		bmcSensors,

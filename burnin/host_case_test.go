@@ -15,7 +15,7 @@ import (
 func hostChecks() []Check {
 	return []Check{
 		identity, memoryPopulation, memoryECC, memoryErrors, pcieLink, pcieErrors,
-		nvmeCount, nvmeHealth, nvmeLink, gdsSupport, kernelLog,
+		nvmeCount, nvmeHealth, nvmeLink, nicLink, gdsSupport, kernelLog,
 	}
 }
 

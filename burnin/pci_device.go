@@ -48,6 +48,9 @@ type PCIDevice struct {
 // PCINetDev is a network port of a device.
 type PCINetDev struct {
 	Name, MAC string
+	State     string       // "up", "down" …; "" when not shown
+	Speed     Opt[float64] // Mb/s
+	Downs     Opt[float64] // how often the link was lost since boot
 }
 
 // PCIDrive is an NVMe controller of a device. Bytes is zero when not shown.

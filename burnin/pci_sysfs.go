@@ -114,6 +114,8 @@ func (p *sysfsParser) detail(d *PCIDevice, kind string, f []string) error {
 		}
 		d.NetDevs = append(d.NetDevs, PCINetDev{Name: f[0], MAC: strings.ToLower(f[1])})
 		p.count(d, "net "+f[0], f[2:4], 1)
+	case "port":
+		return d.addPort(f)
 	case "ib":
 		if len(f) < 3 {
 			return fmt.Errorf("an ib line of %s is cut short", d.Address)
@@ -185,6 +187,20 @@ func (p *sysfsParser) finish() {
 			}
 		}
 	}
+}
+
+// addPort reads the link of a network port. A port that is down, or whose speed
+// nobody knows, has none: the kernel prints nothing or -1.
+func (d *PCIDevice) addPort(f []string) error {
+	if len(f) < 4 {
+		return fmt.Errorf("a port line of %s is cut short", d.Address)
+	}
+	for i := range d.NetDevs {
+		if n := &d.NetDevs[i]; n.Name == f[0] {
+			n.State, n.Speed, n.Downs = f[1], optCount(f[2]), optCount(f[3])
+		}
+	}
+	return nil
 }
 
 // addError reads one line of aer_dev_correctable and its like. The kernel's own

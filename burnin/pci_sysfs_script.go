@@ -9,6 +9,7 @@ package burnin
 //	dev  ADDRESS KEY=VALUE …        one device; parent=- at the root complex
 //	aer  ADDRESS SEVERITY NAME N    one error counter (absent: the kernel keeps none)
 //	net  ADDRESS NAME MAC RX TX     one network port, bytes
+//	port ADDRESS NAME STATE SPEED DOWNS  its link: operstate, Mb/s, how often it was lost since boot
 //	ib   ADDRESS NAME RX TX         one InfiniBand or RoCE port, in units of four bytes
 //	nvme ADDRESS NAME STATE SERIAL MODEL
 //	blk  ADDRESS NAME SECTORS RD WR one namespace, in sectors of 512 bytes
@@ -32,6 +33,8 @@ ports() {
     [ -d "$p" ] || continue
     val "$p/address"; mac=$v; val "$p/statistics/rx_bytes"; rx=$v; val "$p/statistics/tx_bytes"
     echo "net$tab$1$tab${p##*/}$tab$mac$tab$rx$tab$v"
+    val "$p/operstate"; state=$v; val "$p/speed"; speed=$v; val "$p/carrier_down_count"
+    echo "port$tab$1$tab${p##*/}$tab$state$tab$speed$tab$v"
   done
   for p in "$2"/infiniband/*/ports/*; do
     [ -d "$p" ] || continue

@@ -154,10 +154,13 @@ type NVMe struct {
 	DataWritten     *Limit `yaml:"data_written,omitempty" unit:"TB"`         // of new parts
 }
 
-// NIC are the limits of the network adapters.
+// NIC are the limits of the network adapters that Models names, or of all.
 type NIC struct {
-	Count  *Limit `yaml:"count,omitempty" unit:"count"` // adapters, not ports
-	Models *Limit `yaml:"models,omitempty" unit:"text"`
+	Count   *Limit `yaml:"count,omitempty" unit:"count"`     // adapters, not ports
+	Models  *Limit `yaml:"models,omitempty" unit:"text"`     // "15b3:1021" or a name; other adapters do not count
+	LinksUp *Limit `yaml:"links_up,omitempty" unit:"count"`  // ports with a link
+	Speed   *Limit `yaml:"port_speed,omitempty" unit:"Gb/s"` // of each port that has a link
+	Flaps   *Limit `yaml:"flaps,omitempty" unit:"count"`     // links lost over the run, per port
 }
 
 // PSU are the limits of the power supplies.

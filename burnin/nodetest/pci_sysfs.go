@@ -108,6 +108,7 @@ func (p *sysfsPage) network(address string) {
 				name = strings.TrimRight(name, "0123456789") + itoa(j+1)
 			}
 			p.line("net\t%s\t%s\t%s\t%d\t%d\n", address, name, mac, p.traffic(9000), p.traffic(7000))
+			p.line("port\t%s\t%s\tup\t%d\t1\n", address, name, n.Gbps*1000)
 		}
 		if n.Maker == "NVIDIA" {
 			p.line("ib\t%s\tmlx5_%d/1\t%d\t%d\n", address, i, p.traffic(2200), p.traffic(1700))
