@@ -190,15 +190,23 @@ func TestIntentRulesFitTheirRegistry(t *testing.T) {
 		"serial-console": {"on", "off"}, "network-stack": {"on", "off"}, "http-boot": {"on", "off"},
 	}
 	mapped := map[string][]string{
-		"dell": {"above-4g", "aspm", "boot-mode", "c-states", "http-boot", "iommu", "numa-per-socket", "performance", "secure-boot",
-			"serial-console", "smt", "sriov", "tpm"},
-		"hpe": {"acs", "boot-mode", "c-states", "determinism", "http-boot", "iommu", "numa-per-socket", "performance", "serial-console",
-			"smt", "sriov", "tpm"},
-		"lenovo": {"above-4g", "aspm", "boot-mode", "c-states", "http-boot", "iommu", "network-stack", "numa-per-socket", "performance",
-			"secure-boot", "serial-console", "smt", "sriov"},
+		"dell": {
+			"above-4g", "aspm", "boot-mode", "c-states", "http-boot", "iommu", "numa-per-socket", "performance", "secure-boot",
+			"serial-console", "smt", "sriov", "tpm",
+		},
+		"hpe": {
+			"acs", "boot-mode", "c-states", "determinism", "http-boot", "iommu", "numa-per-socket", "performance", "serial-console",
+			"smt", "sriov", "tpm",
+		},
+		"lenovo": {
+			"above-4g", "aspm", "boot-mode", "c-states", "http-boot", "iommu", "network-stack", "numa-per-socket", "performance",
+			"secure-boot", "serial-console", "smt", "sriov",
+		},
 		"nvidia_viking": {"http-boot", "iommu", "network-stack", "performance", "secure-boot", "serial-console", "smt", "sriov", "tpm"},
-		"supermicro": {"above-4g", "aspm", "boot-mode", "c-states", "http-boot", "iommu", "network-stack", "numa-per-socket", "performance",
-			"resizable-bar", "secure-boot", "smt", "sriov"},
+		"supermicro": {
+			"above-4g", "aspm", "boot-mode", "c-states", "http-boot", "iommu", "network-stack", "numa-per-socket", "performance",
+			"resizable-bar", "secure-boot", "smt", "sriov",
+		},
 	}
 	// What an intent cannot have on the captured machine, because another setting
 	// locks it there.

@@ -154,15 +154,11 @@ func (c *IPMI) stream(ctx context.Context, s *ipmiSession, out io.Writer) error 
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-s.ended: // another session took its place
+			return errConsoleEnded
 		case <-alive.C:
 			if _, err := c.device(ctx); err != nil {
 				return err
-			}
-			c.turn <- struct{}{}
-			renewed := c.link != ipmiLink(s)
-			<-c.turn
-			if renewed {
-				return errConsoleEnded
 			}
 		case p := <-s.console:
 			text, ack, lost := tr.take(p)

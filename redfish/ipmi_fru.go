@@ -29,8 +29,18 @@ const (
 	boardMaker, boardProduct, boardSerial, boardPart = 0, 1, 2, 3
 	productMaker, productName, productPart           = 0, 1, 2
 	productSerial, productAsset                      = 4, 5
+)
 
-	chassisFields, boardFields, productFields = 3, 6, 3 // bytes before the first field
+// fruLayout is how an area is built.
+type fruLayout struct {
+	first int // byte of the first field
+	fixed int // fields that are always there
+}
+
+var (
+	chassisArea = fruLayout{first: 3, fixed: 2}
+	boardArea   = fruLayout{first: 6, fixed: 5}
+	productArea = fruLayout{first: 3, fixed: 7}
 )
 
 // field gives a field without junk, "" where the area or the field is not there.
@@ -72,10 +82,9 @@ func parseFRUHeader(b []byte) (fruHeader, error) {
 	return h, nil
 }
 
-// parseFRUArea reads one area; first is where its fields begin. The error is a
-// remark where an area comes with it.
-func parseFRUArea(b []byte, first int) (*fruArea, error) {
-	if len(b) <= first {
+// parseFRUArea reads one area. The error is a remark where an area comes with it.
+func parseFRUArea(b []byte, layout fruLayout) (*fruArea, error) {
+	if len(b) <= layout.first {
 		return nil, errors.New("cut short")
 	}
 	if b[0]&0x0f != types.FRUFormatVersion {
@@ -90,8 +99,11 @@ func parseFRUArea(b []byte, first int) (*fruArea, error) {
 		remark = errors.New("checksum is wrong")
 	}
 	a := &fruArea{language: b[2]}
-	const end = 0xc1                                // of the fields
-	for at := first; at < size-1 && b[at] != end; { // the last byte is the checksum
+	// The end mark is also how one character is written, and some boards write a
+	// space so where they have no name: it ends nothing before the fixed fields are
+	// through. The last byte is the checksum.
+	const end = 0xc1
+	for at := layout.first; at < size-1 && (b[at] != end || len(a.fields) < layout.fixed); {
 		n := int(b[at] & 0x3f)
 		if at+1+n > size-1 {
 			return a, errors.Join(remark, errors.New("last field is cut short"))

@@ -175,17 +175,18 @@ func (c *IPMI) readFRU(ctx context.Context, device byte) (fruInfo, error) {
 	}
 	raw := map[string]string{"header": hex.EncodeToString(head)}
 	for _, a := range []struct {
-		name      string
-		at, first int
-		to        **fruArea
-	}{{"chassis", h.chassis, chassisFields, &info.chassis}, {"board", h.board, boardFields, &info.board}, {"product", h.product, productFields, &info.product}} {
+		name   string
+		at     int
+		layout fruLayout
+		to     **fruArea
+	}{{"chassis", h.chassis, chassisArea, &info.chassis}, {"board", h.board, boardArea, &info.board}, {"product", h.product, productArea, &info.product}} {
 		if a.at == 0 {
 			continue
 		}
 		bytes, err := r.area(ctx, a.at)
 		raw[a.name] = hex.EncodeToString(bytes)
 		if err == nil {
-			*a.to, err = parseFRUArea(bytes, a.first)
+			*a.to, err = parseFRUArea(bytes, a.layout)
 		}
 		if err != nil {
 			info.remarks = append(info.remarks, fmt.Sprintf("%s area: %v", a.name, err))

@@ -63,17 +63,17 @@ func (c *IPMI) addPart(ctx context.Context, inv *Inventory, s sdr, unread *gaps)
 	switch {
 	case codeOf(err) == codeNotPresent:
 		if module {
-			inv.EmptyDIMMs = append(inv.EmptyDIMMs, s.name)
+			inv.EmptyDIMMs = append(inv.EmptyDIMMs, s.label(0))
 		}
 		return
 	case err != nil:
-		unread.add(link(uri), fmt.Errorf("%s: %w", s.name, err))
+		unread.add(link(uri), fmt.Errorf("%s: %w", s.label(0), err))
 		return
 	}
 	for _, why := range fru.remarks {
-		unread.add(link(uri), errors.New(s.name+": "+why))
+		unread.add(link(uri), errors.New(s.label(0)+": "+why))
 	}
-	part := fru.part(s.name, uri)
+	part := fru.part(s.label(0), uri)
 	if supply {
 		inv.PSUs = append(inv.PSUs, PSU{Part: part})
 		return

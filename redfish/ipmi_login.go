@@ -161,7 +161,7 @@ func (s *ipmiSession) raise(ctx context.Context, level types.PrivilegeLevel) err
 		return err
 	}
 	err := set(level)
-	if code := codeOf(err); level > types.PrivilegeLevelOperator && (code == codeLevelRefused || code == codeLevelExceeded) {
+	if code := codeOf(err); level > types.PrivilegeLevelOperator && (code == codeLevelRefused || code == codeLevelExceeded || code == codePrivilege) {
 		level = types.PrivilegeLevelOperator
 		err = set(level)
 	}

@@ -36,10 +36,18 @@ type sdr struct {
 	linear           types.LinearizationFunc
 	factors          types.ReadingFactors
 	thresholds       [6]byte // raw, in the order of Get Sensor Thresholds
-	name             string
-	fruDevice        byte // FRU locators
+	name             string  // as written, perhaps with blanks around
+	fruDevice        byte    // FRU locators
 	fruLogical       bool
 	suffix           func(i int) string // of a shared record
+}
+
+// label is the name for people; of a shared record that of its sensor number i.
+func (s sdr) label(i int) string {
+	if s.shared > 1 {
+		return strings.TrimSpace(s.name + s.suffix(i))
+	}
+	return strings.TrimSpace(s.name)
 }
 
 // full reports a record that says how a reading is converted.
@@ -116,7 +124,7 @@ func sdrName(b []byte) string {
 	if kind>>6 == typeBinary {
 		kind |= typeEightBit << 6 // Unicode here; what boards write is ASCII
 	}
-	return strings.TrimSpace(strings.Map(printable, typedText(kind, rest, 0)))
+	return strings.Map(printable, typedText(kind, rest, 0))
 }
 
 // shareSuffix names the sensors of one record: "A", "B" … or numbers.

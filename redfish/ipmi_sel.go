@@ -156,11 +156,8 @@ func parseSEL(b []byte, records []sdr) LogEntry {
 		data: types.EventData{EventData1: b[13], EventData2: b[14], EventData3: b[15]}, asserted: b[12]&0x80 == 0,
 	}
 	e.Time, e.Asserted, e.Kind = selTime(b[3:]), &ev.asserted, ev.kind()
-	known := ev.record(records)
-	e.Sensor = fmt.Sprintf("%s 0x%02x", e.Kind, ev.sensor)
-	if known != nil && known.name != "" {
-		e.Sensor = known.name
-	}
+	known, name := ev.record(records)
+	e.Sensor = firstOf(name, fmt.Sprintf("%s 0x%02x", e.Kind, ev.sensor))
 	e.Event, e.Severity = ev.words(known), ev.severity()
 	return e
 }
@@ -182,23 +179,19 @@ func (ev selEvent) kind() string {
 	return word
 }
 
-// record finds the sensor that the event is of. Its number says which, and its type
-// that the record is not of another board.
-func (ev selEvent) record(records []sdr) *sdr {
+// record finds the sensor that the event is of, and its name. Its number says which,
+// and its type that the record is not of another board.
+func (ev selEvent) record(records []sdr) (*sdr, string) {
 	for i := range records {
 		s := &records[i]
 		if s.owner != ev.owner || s.lun != ev.lun || s.sensorType != ev.sensorType || s.kind == types.SDRRecordTypeFRUDeviceLocator {
 			continue
 		}
 		if n := ev.sensor - s.number; n == 0 || n < s.shared {
-			one := *s
-			if s.shared > 1 {
-				one.name += s.suffix(int(n))
-			}
-			return &one
+			return s, s.label(int(n))
 		}
 	}
-	return nil
+	return nil, ""
 }
 
 // words tells what happened, and what the record adds to it.

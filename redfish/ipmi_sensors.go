@@ -36,10 +36,7 @@ func (c *IPMI) Sensors(ctx context.Context) ([]Sensor, error) {
 		for i := range max(int(s.shared), 1) {
 			one := s
 			one.number += byte(i)
-			if s.shared > 1 {
-				one.name += s.suffix(i)
-			}
-			read, answer, err := c.sensor(ctx, one)
+			read, answer, err := c.sensor(ctx, one, s.label(i))
 			if err != nil {
 				return list, err
 			}
@@ -55,9 +52,9 @@ func (c *IPMI) Sensors(ctx context.Context) ([]Sensor, error) {
 }
 
 // sensor reads one. The error is for a BMC that does not answer any more.
-func (c *IPMI) sensor(ctx context.Context, s sdr) (Sensor, string, error) {
+func (c *IPMI) sensor(ctx context.Context, s sdr, name string) (Sensor, string, error) {
 	out := Sensor{
-		Name: s.name, Kind: s.measures(), Unit: s.unitWord(), Context: ipmiEntities[s.entity],
+		Name: name, Kind: s.measures(), Unit: s.unitWord(), Context: ipmiEntities[s.entity],
 		State: "UnavailableOffline", Source: fmt.Sprintf("sdr 0x%04x", s.id),
 	}
 	if s.owner != types.BMC_SA {
