@@ -17,16 +17,15 @@ func kernelFaults() []Fault {
 }
 
 // inHost runs a line in the host by the agent.
-func (m *Machine) inHost(ctx context.Context, line string) (string, error) {
+func (m *Machine) inHost(ctx context.Context, line string) error {
 	v, err := m.on()
 	if err != nil {
-		return "", err
+		return err
 	}
-	out, err := v.agent.run(ctx, line)
-	if err != nil {
-		return out, fmt.Errorf("%s: %w", m.spec.Name, err)
+	if _, err := v.agent.run(ctx, line); err != nil {
+		return fmt.Errorf("%s: %w", m.spec.Name, err)
 	}
-	return out, nil
+	return nil
 }
 
 // machineCheck injects into bank 4. Status bits: Intel SDM 3B, 15.3.2.2; the
@@ -39,7 +38,7 @@ func machineCheck(ctx context.Context, _ *Lab, m *Machine, value string) (string
 	switch value {
 	case "", "corrected":
 		// The kernel looks every five minutes otherwise.
-		if _, err := m.inHost(ctx, "echo 1 >/sys/devices/system/machinecheck/machinecheck0/check_interval"); err != nil {
+		if err := m.inHost(ctx, "echo 1 >/sys/devices/system/machinecheck/machinecheck0/check_interval"); err != nil {
 			return "", err
 		}
 		return "The kernel logs it within some seconds.", v.qmp.hmp(ctx, "mce 0 4 0x9c00000000010151 0 0x1234000 0")
@@ -72,8 +71,7 @@ func aerError(ctx context.Context, _ *Lab, m *Machine, value string) (string, er
 	for _, b := range record {
 		fmt.Fprintf(&octal, `\%03o`, b)
 	}
-	_, err := m.inHost(ctx, "modprobe aer_inject && printf '"+octal.String()+"' >/dev/aer_inject")
-	return "", err
+	return "", m.inHost(ctx, "modprobe aer_inject && printf '"+octal.String()+"' >/dev/aer_inject")
 }
 
 // xidLine writes what the NVIDIA driver would: there is no driver behind the
@@ -94,8 +92,7 @@ func xidLine(ctx context.Context, _ *Lab, m *Machine, value string) (string, err
 	}
 	// The card's bus is what its root port says.
 	line := fmt.Sprintf(`b=$(cat /sys/bus/pci/devices/0000:00:%02x.0/secondary_bus_number) && printf '<3>NVRM: Xid (PCI:0000:%%02x:00): %d, %s\n' $b >/dev/kmsg`, card.slot, n, text)
-	_, err = m.inHost(ctx, line)
-	return "", err
+	return "", m.inHost(ctx, line)
 }
 
 func kernelPanic(ctx context.Context, _ *Lab, m *Machine, _ string) (string, error) {

@@ -91,16 +91,14 @@ func sshDies(ctx context.Context, _ *Lab, m *Machine, value string) (string, err
 	} else {
 		line += ";"
 	}
-	_, err = m.inHost(ctx, line+" pkill -x sshd")
-	return "", err
+	return "", m.inHost(ctx, line+" pkill -x sshd")
 }
 
 func sshBack(ctx context.Context, _ *Lab, m *Machine) error {
 	if !m.On() {
 		return nil // the next start has it
 	}
-	_, err := m.inHost(ctx, "rm -f "+noSSH)
-	return err
+	return m.inHost(ctx, "rm -f "+noSSH)
 }
 
 // powerLoss takes the mains away from a machine and its BMC, and gives it back

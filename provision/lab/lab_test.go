@@ -147,20 +147,15 @@ func seen(t *testing.T, path, text string, limit time.Duration) {
 }
 
 func TestLabLeavesNothing(t *testing.T) {
-	ends := map[string]func(t *testing.T, c *Client){
-		"down": func(t *testing.T, c *Client) {
-			if err := c.Down(t.Context(), false); err != nil {
-				t.Error(err)
+	ends := map[string]func(c *Client) error{
+		"down": func(c *Client) error {
+			err := c.Down(t.Context(), false)
+			if _, left := os.Stat(c.dir); !errors.Is(left, os.ErrNotExist) {
+				return errors.Join(err, errors.New("the folder is left"))
 			}
-			if _, err := os.Stat(c.dir); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("the folder is left: %v", err)
-			}
+			return err
 		},
-		"killed": func(t *testing.T, c *Client) {
-			if err := syscall.Kill(c.pid, syscall.SIGKILL); err != nil {
-				t.Error(err)
-			}
-		},
+		"killed": func(c *Client) error { return syscall.Kill(c.pid, syscall.SIGKILL) },
 	}
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
@@ -172,7 +167,9 @@ func TestLabLeavesNothing(t *testing.T) {
 			if got := strings.Join(inside(t, ns), " "); !strings.Contains(got, "qemu-system") {
 				t.Fatalf("no QEMU in the namespace: %s", got)
 			}
-			end(t, c)
+			if err := end(c); err != nil {
+				t.Error(err)
+			}
 			gone(t, ns)
 			if _, err := Open(t.Context(), c.dir); !errors.Is(err, ErrNoLab) {
 				t.Errorf("open a lab that ended: %v", err)

@@ -20,6 +20,7 @@ func needs() []need {
 		{"ipmi_sim", "openipmi"},
 		{"dnsmasq", "dnsmasq-base"},
 		{"ip", "iproute2"},
+		{"ssh-keygen", "openssh-client"},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/rackproof/rackproof/provision"
@@ -110,8 +111,8 @@ func (l *Lab) build(ctx context.Context, p parent) (func() error, error) {
 	var undo []func() error
 	down := func() error {
 		var errs []error
-		for i := len(undo) - 1; i >= 0; i-- {
-			errs = append(errs, undo[i]())
+		for _, u := range slices.Backward(undo) {
+			errs = append(errs, u())
 		}
 		return errors.Join(errs...)
 	}
@@ -121,6 +122,7 @@ func (l *Lab) build(ctx context.Context, p parent) (func() error, error) {
 	}{
 		{"namespaces", l.settle},
 		{"state folder", l.takeDir},
+		{"key for the hosts", l.makeKey},
 		{"networks", l.makeNetworks},
 		{"machines", l.makeMachines},
 		{"DHCP and TFTP", l.startDHCP},
@@ -155,6 +157,10 @@ func (l *Lab) takeDir(context.Context) (func() error, error) {
 		return nil, err
 	}
 	return lease.Release, emptyDir(l.options.Dir)
+}
+
+func (l *Lab) makeKey(ctx context.Context) (func() error, error) {
+	return nil, makeHostKey(ctx, l.options.Dir)
 }
 
 func (l *Lab) makeNetworks(ctx context.Context) (func() error, error) {

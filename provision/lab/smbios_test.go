@@ -16,7 +16,7 @@ func smbiosStrings(t *testing.T, b []byte) ([]byte, []string) {
 		t.Fatalf("structure of %d bytes, formatted part %d: % x", len(b), n, b)
 	}
 	var s []string
-	for _, part := range bytes.Split(bytes.TrimSuffix(b[n:], []byte{0, 0}), []byte{0}) {
+	for part := range bytes.SplitSeq(bytes.TrimSuffix(b[n:], []byte{0, 0}), []byte{0}) {
 		s = append(s, string(part))
 	}
 	return b[:n], s
