@@ -49,7 +49,7 @@ func lanConfig(s Spec, program, dir string) string {
 
 // emulation is ipmi_sim's command file: the controller, its sensors with their
 // present values, and the FRU.
-func emulation(s Spec, sensors *Sensors, fru string, fruSize int) string {
+func emulation(sensors *Sensors, fru string, fruSize int) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("mc_setbmc 0x20")
@@ -86,11 +86,7 @@ func (s sensor) commands(value byte, file string) []string {
 	if !s.discrete() && !s.absent {
 		lines = append(lines, fmt.Sprintf("sensor_set_value 0x20 0 %d %d 0", s.number, value))
 	}
-	record := "main_sdr_add 0x20"
-	for _, x := range s.sdr() {
-		record += fmt.Sprintf(" %#02x", x)
-	}
-	return append(lines, record)
+	return append(lines, fmt.Sprintf("main_sdr_add 0x20 % #x", s.sdr()))
 }
 
 // eventMask are the crossings and states that are logged. That something is
@@ -147,7 +143,7 @@ func writeSimConfig(m *Machine, program, labDir string) ([]string, error) {
 	image := m.spec.fru()
 	files := map[string][]byte{
 		lan: []byte(lanConfig(m.spec, program, labDir)), fru: image,
-		emu: []byte(emulation(m.spec, m.sensors, fru, len(image))),
+		emu: []byte(emulation(m.sensors, fru, len(image))),
 	}
 	for path, content := range files {
 		if err := os.WriteFile(path, content, 0o600); err != nil {

@@ -14,6 +14,9 @@ import (
 // for a second asks again: what takes longer goes on without it.
 const handOver = 300 * time.Millisecond
 
+// byIPMI is who asked, in chassis.log.
+const byIPMI = "ipmi"
+
 // ChassisControl is the hardware behind ipmi_sim's chassis_control: `get power
 // boot` prints "power:1" and "boot:pxe", `set power 1` and the like act on the
 // machine of the lab in dir. The names are ipmi_sim's.
@@ -83,7 +86,6 @@ func (c *Client) machine(ctx context.Context, name string) (MachineStatus, error
 }
 
 func (c *Client) chassisSet(ctx context.Context, machine string, pairs []string) error {
-	const by = "ipmi"
 	if pairs[0] == "identify" {
 		return nil // the light of this machine is not seen by anyone
 	}
@@ -92,19 +94,19 @@ func (c *Client) chassisSet(ctx context.Context, machine string, pairs []string)
 		var err error
 		switch {
 		case name == "power" && value == "1":
-			err = c.handOver(ctx, machine, ActOn, by)
+			err = c.handOver(ctx, machine, ActOn)
 		case name == "power":
-			err = c.handOver(ctx, machine, ActOff, by)
+			err = c.handOver(ctx, machine, ActOff)
 		case name == "reset":
-			err = c.handOver(ctx, machine, ActReset, by)
+			err = c.handOver(ctx, machine, ActReset)
 		case name == "shutdown":
-			err = c.handOver(ctx, machine, ActShutdown, by)
+			err = c.handOver(ctx, machine, ActShutdown)
 		case name == "boot":
 			device, known := simBoot[value]
 			if !known {
 				return usagef("chassis: no boot device %q", value)
 			}
-			err = c.SetBoot(ctx, machine, BootChoice{Device: device}, by)
+			err = c.SetBoot(ctx, machine, BootChoice{Device: device}, byIPMI)
 		default:
 			err = usagef("chassis: nothing to set of %q", name)
 		}
@@ -117,10 +119,10 @@ func (c *Client) chassisSet(ctx context.Context, machine string, pairs []string)
 
 // handOver asks for a change of power and waits for its end for a moment only;
 // the supervisor carries it out all the same.
-func (c *Client) handOver(ctx context.Context, machine string, act PowerAct, by string) error {
+func (c *Client) handOver(ctx context.Context, machine string, act PowerAct) error {
 	ctx, cancel := context.WithTimeout(ctx, handOver)
 	defer cancel()
-	if err := c.Power(ctx, machine, act, by); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+	if err := c.Power(ctx, machine, act, byIPMI); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return nil

@@ -24,6 +24,12 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if len(os.Args) == 4 && os.Args[1] == "inside" {
+		if err := runInside(os.Args[2], os.Args[3]); err != nil {
+			panic(err)
+		}
+		return
+	}
 	if len(os.Args) == 2 && os.Args[1] == "serve" {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer stop()

@@ -47,7 +47,7 @@ func startRedfish(ctx context.Context, m *Machine) (func() error, error) {
 		Hooks: redfishtest.Hooks{Power: f.power, OnBootSet: f.bootSet, OnMedia: f.media},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("Redfish BMC of %s: %w", m.spec.Name, err)
+		return nil, fmt.Errorf("the Redfish BMC of %s: %w", m.spec.Name, err)
 	}
 	f.vm, f.boot = m.running(), m.Boot()
 	f.bmc.SetPower(f.vm != nil)

@@ -56,7 +56,7 @@ func (m *Machine) redfishTree() (redfishtest.Tree, error) {
 	for uri, body := range t.tree {
 		b, err := json.Marshal(body)
 		if err != nil {
-			return nil, fmt.Errorf("Redfish BMC of %s: %s: %w", m.spec.Name, uri, err)
+			return nil, fmt.Errorf("the Redfish BMC of %s: %s: %w", m.spec.Name, uri, err)
 		}
 		out[uri] = b
 	}
