@@ -3,6 +3,7 @@ package netboot
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -25,7 +26,9 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET /b/{token}/boot.ipxe", s.script)
 	mux.HandleFunc("GET /b/{token}/seed", s.seed)
 	mux.HandleFunc("POST /b/{token}/up", s.up)
+	mux.HandleFunc("GET /b/{token}/boot.efi", s.efi)
 	mux.HandleFunc("GET /b/{token}/{file}", s.file)
+	mux.HandleFunc("GET "+pxePath, s.pxe)
 	mux.HandleFunc("GET "+mediaPrefix+"{name}", s.media)
 	return mux
 }
@@ -57,23 +60,64 @@ func (s *Server) note(w http.ResponseWriter, token string, change func(*Ticket))
 }
 
 func (s *Server) script(w http.ResponseWriter, r *http.Request) {
-	t := s.ticket(w, r)
-	if t == nil {
+	if t := s.ticket(w, r); t != nil {
+		s.answerScript(w, r, t)
+	}
+}
+
+// answerScript gives a machine its boot script. BOOTIF tells the host by which of
+// its NICs it came.
+func (s *Server) answerScript(w http.ResponseWriter, r *http.Request, t *Ticket) {
+	if !s.fetched(w, r, t) {
 		return
 	}
+	base := "http://" + r.Host + "/b/" + t.Token
+	plain(w, fmt.Sprintf("#!ipxe\nkernel %s/vmlinuz initrd=initrd %s BOOTIF=01-${netX/mac:hexhyp}\ninitrd --name initrd %s/initrd\nboot\n",
+		base, s.kernelLine(t, base), base))
+}
+
+// efi gives firmware the boot as one program. It asks with HEAD first, and some in
+// ranges: ServeContent does both.
+func (s *Server) efi(w http.ResponseWriter, r *http.Request) {
+	t := s.ticket(w, r)
+	switch {
+	case t == nil:
+		return
+	case !s.hasStub(t.Image):
+		http.NotFound(w, r)
+		return
+	}
+	p, err := s.unified(t, "http://"+r.Host+"/b/"+t.Token)
+	if err != nil {
+		s.Log.Error("boot program cannot be made", "machine", t.Machine, "err", err)
+		http.Error(w, "program cannot be made", http.StatusInternalServerError)
+		return
+	}
+	defer func() { _ = p.close() }()
+	if r.Method == http.MethodGet && !s.fetched(w, r, t) {
+		return
+	}
+	w.Header().Set("Content-Type", "application/efi")
+	http.ServeContent(w, r, "", time.Time{}, io.NewSectionReader(p.file, 0, p.size))
+}
+
+// fetched notes that a machine came for its boot.
+func (s *Server) fetched(w http.ResponseWriter, r *http.Request, t *Ticket) bool {
 	first := func(t *Ticket) {
 		if t.Fetched.IsZero() {
 			t.Fetched = time.Now().UTC()
 		}
 	}
 	if t.Fetched.IsZero() && !s.note(w, t.Token, first) {
-		return
+		return false
 	}
-	s.Log.Info("boot script fetched", "machine", t.Machine, "from", r.RemoteAddr)
-	base := "http://" + r.Host + "/b/" + t.Token
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = fmt.Fprintf(w, "#!ipxe\nkernel %s/vmlinuz initrd=initrd %srackproof.token=%s rackproof.seed=%s/seed\ninitrd --name initrd %s/initrd\nboot\n",
-		base, s.cmdline(t.Image), t.Token, base, base)
+	s.Log.Info("boot fetched", "machine", t.Machine, "path", r.URL.Path, "from", r.RemoteAddr)
+	return true
+}
+
+// kernelLine is the command line of a host that reaches its boot at base.
+func (s *Server) kernelLine(t *Ticket, base string) string {
+	return fmt.Sprintf("%srackproof.token=%s rackproof.seed=%s/seed", s.cmdline(t.Image), t.Token, base)
 }
 
 // cmdline is what the image wants on its kernel line, with a blank behind it.

@@ -98,5 +98,5 @@ func (s *Server) program(t *Ticket) (program, error) {
 		text := fmt.Sprintf("rackproof.token=%s rackproof.seed=%s/b/%s/seed\n", t.Token, t.Base, t.Token)
 		return program{"BOOTX64.EFI", strings.NewReader(text), int64(len(text)), func() error { return nil }}, nil
 	}
-	return program{}, fmt.Errorf("image %q holds no program for a virtual drive", t.Image)
+	return s.unified(t, t.Base+"/b/"+t.Token)
 }

@@ -145,9 +145,17 @@ func (s *Server) Find(machine string, attempt int) (Ticket, bool) {
 	return Ticket{}, false
 }
 
-// URL is what a machine that reaches us at host must fetch.
+// URL is what a machine that reaches us at host must fetch: a program for UEFI where
+// the image has a stub, else a script for iPXE.
 func (s *Server) URL(host, token string) string {
-	return fmt.Sprintf("http://%s/b/%s/boot.ipxe", net.JoinHostPort(host, strconv.Itoa(s.Port())), token)
+	s.mu.Lock()
+	t := s.kept.Tickets[token]
+	s.mu.Unlock()
+	file := "boot.ipxe"
+	if t != nil && s.hasStub(t.Image) {
+		file = "boot.efi"
+	}
+	return fmt.Sprintf("http://%s/b/%s/%s", net.JoinHostPort(host, strconv.Itoa(s.Port())), token, file)
 }
 
 // HasImage reports whether an image called name can be served.

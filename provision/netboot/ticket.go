@@ -25,6 +25,8 @@ type Ticket struct {
 	Seeded         time.Time `json:"seeded,omitzero"`     // the seed was fetched first
 	Base           string    `json:"base,omitempty"`      // of URLs for the host, where it boots an image that its BMC fetched
 	MediaRead      time.Time `json:"media_read,omitzero"` // that image was read first, by the BMC
+	MAC            string    `json:"mac,omitempty"`       // by which a machine that boots by PXE is known, lower case
+	UUIDs          []string  `json:"uuids,omitempty"`     // likewise
 	Up             *Up       `json:"up,omitempty"`        // what the booted host said
 }
 
