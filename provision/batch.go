@@ -1,6 +1,10 @@
 package provision
 
-import "github.com/rackproof/rackproof/profiles"
+import (
+	"net"
+
+	"github.com/rackproof/rackproof/profiles"
+)
 
 // Batch is the machines of one job. Its name is its identity: a file with the
 // name of an open run resumes that run.
@@ -45,6 +49,12 @@ type Limits struct {
 type Netboot struct {
 	Listen string `json:"listen,omitempty"` // host:port; port 0 or none = chosen once per run; host "" = the address facing each BMC
 	Images string `json:"images,omitempty"` // folder of images; "" = <state>/images
+}
+
+// fixed reports whether a DHCP server can be told where we listen.
+func (n Netboot) fixed() bool {
+	host, port, err := net.SplitHostPort(n.Listen)
+	return err == nil && host != "" && port != "" && port != "0"
 }
 
 // Machine is one server as the batch names it, with the defaults laid under.
@@ -101,9 +111,10 @@ type BootMethod string
 
 // The ways to bring a host up.
 const (
-	BootAuto     BootMethod = "auto"          // uefi-http or virtual-media as the BMC offers it and the image is there, else disk
+	BootAuto     BootMethod = "auto"          // with an image uefi-http or virtual-media as the BMC offers it, or pxe where netboot.listen and mac are stated; else disk
 	BootUEFIHTTP BootMethod = "uefi-http"     // the BMC gives the firmware a boot URI
 	BootMedia    BootMethod = "virtual-media" // the BMC shows the host a CD that it fetches from us
+	BootPXE      BootMethod = "pxe"           // the BMC says PXE, and the DHCP server that is there leads to us
 	BootDisk     BootMethod = "disk"          // the installed system
 	BootNone     BootMethod = "none"          // the machine is up; nothing is done
 )
@@ -118,7 +129,7 @@ const (
 )
 
 // fromUs reports that the host boots an image that this rackproof serves.
-func (m BootMethod) fromUs() bool { return m == BootUEFIHTTP || m == BootMedia }
+func (m BootMethod) fromUs() bool { return m == BootUEFIHTTP || m == BootMedia || m == BootPXE }
 
 // Find returns the machine called name.
 func (b *Batch) Find(name string) (Machine, bool) {

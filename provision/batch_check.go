@@ -99,6 +99,9 @@ func (l *loader) checkReach(m *Machine, row rowInfo) {
 	if m.Boot.Method.fromUs() && m.Boot.Image == "" {
 		l.add(row.pos, "%s boots by %s and names no boot.image", m.Name, m.Boot.Method)
 	}
+	if m.Boot.Method == BootPXE && !l.batch.Netboot.fixed() {
+		l.add(row.pos, "%s boots by pxe: state netboot.listen with address and port; your DHCP server must hand out http://ADDRESS:PORT/pxe.ipxe to iPXE", m.Name)
+	}
 }
 
 // checkAddress takes an IP address or a host name, with or without a port.

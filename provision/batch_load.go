@@ -216,13 +216,9 @@ func (l *loader) tls(to *BMCLogin) func(ast.Node) {
 func (l *loader) method(to *BootMethod) func(ast.Node) {
 	return func(n ast.Node) {
 		l.str((*string)(to))(n)
-		known := []string{string(BootAuto), string(BootUEFIHTTP), string(BootMedia), string(BootDisk), string(BootNone)}
+		known := []string{string(BootAuto), string(BootUEFIHTTP), string(BootMedia), string(BootPXE), string(BootDisk), string(BootNone)}
 		if !slices.Contains(known, string(*to)) {
-			later := ""
-			if *to == "pxe" {
-				later = " (not in this version)"
-			}
-			l.problem(n, "boot method %q%s: choose one of %v%s", *to, later, known, didYouMean(string(*to), known))
+			l.problem(n, "boot method %q: choose one of %v%s", *to, known, didYouMean(string(*to), known))
 		}
 	}
 }

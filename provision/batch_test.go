@@ -151,7 +151,7 @@ func TestBatchMistakes(t *testing.T) {
 		{"a rack that nobody stands in", head + "racks: {R13: {kw: 30}}\nmachines: [{name: m, bmc: 10.0.0.1, rack: R12}]\n", `no machine stands in rack "R13", did you mean "R12"?`},
 		{"a rack that is too weak", "name: a\nprofile: hgx-h100-8\nracks: {R1: {kw: 5}}\nmachines: [{name: m, bmc: 10.0.0.1, rack: R1}]\n", "under load, and rack R1 has 5.0 kW"},
 		{"boot method", head + "defaults: {boot: {method: uefi-htp}}\nmachines: [{name: m, bmc: 10.0.0.1}]\n", `did you mean "uefi-http"?`},
-		{"boot method of later", head + "defaults: {boot: {method: pxe}}\nmachines: [{name: m, bmc: 10.0.0.1}]\n", "not in this version"},
+		{"PXE to an address that changes", head + "netboot: {listen: \":8080\"}\ndefaults: {boot: {method: pxe, image: live}}\nmachines: [{name: m, bmc: 10.0.0.1}]\n", "state netboot.listen with address and port"},
 		{"disk without host", head + "defaults: {boot: {method: disk}}\nmachines: [{name: m, bmc: 10.0.0.1}]\n", "m has no host"},
 		{"old tls", head + "defaults: {bmc: {tls: {legacy: 1.0}}}\nmachines: [{name: m, bmc: 10.0.0.1}]\n", "want true or false"},
 		{"tls", head + "defaults: {bmc: {tls: no}}\nmachines: [{name: m, bmc: 10.0.0.1}]\n", "choose pin, ca:FILE or insecure"},

@@ -12,8 +12,8 @@ import (
 	"github.com/rackproof/rackproof/redfish"
 )
 
-// boot brings the host up: from the live image over HTTP or on a virtual drive, from
-// its installed system, or not at all where it is up.
+// boot brings the host up: from the live image over HTTP, on a virtual drive or by
+// PXE, from its installed system, or not at all where it is up.
 type boot struct{}
 
 func (boot) Name() string { return "boot" }
@@ -37,8 +37,10 @@ func (e *Env) method(ctx context.Context, c BMC) (m BootMethod, note string, err
 		return BootUEFIHTTP, "", nil
 	case offersMedia(ctx, c, b):
 		return BootMedia, "", nil
+	case b.Supported && e.Batch.Netboot.fixed() && e.Machine.MAC != "":
+		return BootPXE, "", nil
 	}
-	return BootDisk, "the BMC offers neither UEFI HTTP boot nor virtual media, so the installed system was booted", nil
+	return BootDisk, "the BMC offers neither UEFI HTTP boot nor virtual media, and for PXE netboot.listen and mac are not stated, so the installed system was booted", nil
 }
 
 // isCD knows the words by which BMCs offer to boot from a CD.
@@ -56,14 +58,14 @@ func (b boot) Done(ctx context.Context, e *Env) (bool, error) {
 	switch method {
 	case BootNone:
 		return b.isUp(ctx, e, c)
-	case BootUEFIHTTP:
+	case BootUEFIHTTP, BootPXE:
 		if err := e.StartBoot(ctx); err != nil {
 			return false, err
 		}
-		t, ok := e.Boot.Find(e.Machine.Name, e.Attempt)
-		if !ok || t.Fetched.IsZero() {
+		if !e.bootFetched() {
 			return false, nil
 		}
+		t, _ := e.Boot.Find(e.Machine.Name, e.Attempt)
 		e.Facts[FactBoot], e.Facts[FactToken], e.Facts[FactHostKey] = string(method), t.Token, t.HostKeyPublic
 		return true, nil
 	case BootMedia:
@@ -119,6 +121,8 @@ func (b boot) Do(ctx context.Context, e *Env) (Facts, error) {
 		return nil, b.overHTTP(ctx, e, c)
 	case BootMedia:
 		return nil, b.fromMedia(ctx, e, c)
+	case BootPXE:
+		return nil, b.overPXE(ctx, e, c)
 	default:
 		return b.fromDisk(ctx, e, c)
 	}
@@ -144,11 +148,7 @@ func (boot) fromDisk(ctx context.Context, e *Env, c BMC) (Facts, error) {
 }
 
 func (boot) overHTTP(ctx context.Context, e *Env, c BMC) error {
-	key, err := e.authorized(ctx)
-	if err != nil {
-		return err
-	}
-	t, err := e.Boot.Ticket(e.Machine.Name, e.Attempt, e.Machine.Boot.Image, key)
+	t, err := e.bootTicket(ctx)
 	if err != nil {
 		return err
 	}
@@ -156,10 +156,7 @@ func (boot) overHTTP(ctx context.Context, e *Env, c BMC) error {
 	if err != nil {
 		return err
 	}
-	fetched := func() bool {
-		t, ok := e.Boot.Find(e.Machine.Name, e.Attempt)
-		return ok && !t.Fetched.IsZero()
-	}
+	fetched := e.bootFetched
 	url := e.Boot.URL(host, t.Token)
 	want := redfish.Boot{Target: "UefiHttp", Enabled: "Once", Mode: "UEFI", HTTPBootURI: url}
 	if err := e.Act(ctx, e.overrideAct(c, want, fetched)); err != nil {
@@ -174,6 +171,24 @@ func (boot) overHTTP(ctx context.Context, e *Env, c BMC) error {
 		Anew: true,
 	}
 	return e.WaitFor(ctx, e.poll()/4, stuck, func() (bool, error) { return fetched(), nil })
+}
+
+// bootTicket is the ticket of this attempt's boot, made at the first call.
+func (e *Env) bootTicket(ctx context.Context) (netboot.Ticket, error) {
+	if t, ok := e.Boot.Find(e.Machine.Name, e.Attempt); ok {
+		return t, nil
+	}
+	key, err := e.authorized(ctx)
+	if err != nil {
+		return netboot.Ticket{}, err
+	}
+	return e.Boot.Ticket(e.Machine.Name, e.Attempt, e.Machine.Boot.Image, key)
+}
+
+// bootFetched: the machine came for its boot.
+func (e *Env) bootFetched() bool {
+	t, ok := e.Boot.Find(e.Machine.Name, e.Attempt)
+	return ok && !t.Fetched.IsZero()
 }
 
 // overrideAct sets the boot override. It is seen as set, or as used up when the

@@ -38,11 +38,7 @@ func (e *Env) mediaBoot(ctx context.Context, c BMC, fresh bool) (b *mediaBoot, o
 	case !ok && !fresh:
 		return nil, false, nil
 	case !ok:
-		key, err := e.authorized(ctx)
-		if err != nil {
-			return nil, false, err
-		}
-		if t, err = e.Boot.Ticket(e.Machine.Name, e.Attempt, e.Machine.Boot.Image, key); err != nil {
+		if t, err = e.bootTicket(ctx); err != nil {
 			return nil, false, err
 		}
 	}

@@ -29,7 +29,7 @@ func (s waitSSH) Done(ctx context.Context, e *Env) (bool, error) {
 		if t.Up.Address != "" {
 			e.Facts[FactHost] = t.Up.Address
 		}
-		if err := crossed(e, t.Up.UUID, "the host that this BMC booted"); err != nil {
+		if err := crossed(e, t.Up.UUID, "the host that took this machine's boot"); err != nil {
 			return false, s.keepIdentity(ctx, e, err)
 		}
 	}
@@ -92,19 +92,48 @@ func (s waitSSH) look(ctx context.Context, e *Env) (bool, error) {
 			e.DropNode()
 			return false, nil // not our boot: the system from before
 		}
-		// The token went to the machine through its BMC; the host key went out for
-		// that token alone, and this host proved in the handshake that it has it.
-		e.Facts[FactProof] = "the one-time token given to this BMC came back from this host, with the host key made for it"
 	}
-	if err := crossed(e, host.uuid, "the host at "+e.Machine.Host); err != nil {
+	if err := crossed(e, host.uuid, "the host at "+or(e.Facts[FactHost], e.Machine.Host)); err != nil {
 		return false, s.keepIdentity(ctx, e, err)
 	}
-	mac := e.Facts[FactBMCMAC]
-	if e.Facts[FactProof] == "" && mac != "" && slices.Contains(host.bmcMACs, strings.ToLower(mac)) {
-		e.Facts[FactProof] = "the host's own BMC has MAC " + mac + ", that of this BMC"
+	proof := provenBy(e, host)
+	if proof == "" && e.Facts[FactBoot] == string(BootPXE) {
+		return false, unproven(e, host)
+	}
+	if proof != "" {
+		e.Facts[FactProof] = proof
 	}
 	e.Facts[FactBootID] = host.bootID
 	return true, e.keepMachine() // the burn-in compares the boot it finds with this one
+}
+
+// provenBy says how host and BMC are proven one machine, or "". What came to the
+// host through its BMC is the best proof. PXE has none of that: anyone who answers
+// to the MAC gets the boot.
+func provenBy(e *Env, host hostIdentity) string {
+	mac := e.Facts[FactBMCMAC]
+	switch {
+	case live(e) && e.Facts[FactBoot] != string(BootPXE):
+		// The host key went out for the token alone, and this host proved in the
+		// handshake that it has it.
+		return "the one-time token given to this BMC came back from this host, with the host key made for it"
+	case mac != "" && slices.Contains(host.bmcMACs, strings.ToLower(mac)):
+		return "the host's own BMC has MAC " + mac + ", that of this BMC"
+	case e.Facts[FactBoot] == string(BootPXE) && host.uuid != "" && sameUUID(host.uuid, e.Facts[FactUUID]) && (mac == "" || len(host.bmcMACs) == 0):
+		// Boards have been seen with one UUID for all of a batch, so MACs that differ
+		// go before it.
+		return "host and BMC show one SMBIOS UUID, " + host.uuid
+	}
+	return ""
+}
+
+// unproven waits for people: a host that came by PXE may be anybody's.
+func unproven(e *Env, host hostIdentity) error {
+	return &Stuck{
+		Why: fmt.Sprintf("nothing proves that the host which booted by PXE is the one behind BMC %s: the BMC says UUID %s and MAC %s of its own, the host says UUID %s and BMC MAC %s; no load was put on it",
+			e.Machine.BMC, or(e.Facts[FactUUID], "none"), or(e.Facts[FactBMCMAC], "none"), or(host.uuid, "none"), or(strings.Join(host.bmcMACs, " "), "none")),
+		Do: "Put ipmitool with its kernel drivers into the image, or boot by uefi-http or virtual-media, which need no such proof.",
+	}
 }
 
 // crossed compares the host's identity with the BMC's. Only like is compared with
