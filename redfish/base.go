@@ -12,7 +12,7 @@ func (base) identify(context.Context, *Client, systemDoc, []*chassisDoc, *Identi
 
 // gpus takes the GPUs among the host's processors and on the accelerator
 // baseboards beside it.
-func (base) gpus(ctx context.Context, c *Client, procs []*processorDoc, unread *gaps) []GPU {
+func (base) gpus(ctx context.Context, c *Client, procs []*processorDoc, _ []*chassisDoc, unread *gaps) []GPU {
 	all := procs
 	for _, board := range c.baseboards {
 		var doc systemDoc
@@ -77,12 +77,28 @@ func (base) postDone(systemDoc) (done, known bool) { return false, false }
 
 func (base) bootMode() bool { return false }
 
+func (base) bootBIOS(context.Context, *Client, Boot) (map[string]any, string, error) {
+	return nil, "", nil
+}
+
 // commit has nothing to do: values in a settings object wait for the reset.
 func (base) commit(_ context.Context, _ *Client, _ link, staged string) (string, error) {
 	return staged, nil
 }
 
 func (base) offerMedia(context.Context, *Client) (bool, error) { return false, nil }
+
+// discard sets what waits to what is in force.
+func (base) discard(ctx context.Context, c *Client, place biosPlace) error {
+	back := map[string]any{}
+	for name := range place.bios.Pending {
+		if now, ok := place.bios.Attributes[name]; ok {
+			back[name] = now
+		}
+	}
+	_, err := c.patchAnswer(ctx, place.settings, place.etag, map[string]any{"Attributes": back})
+	return err
+}
 
 func (base) led() (lit, off string) { return "Lit", "Off" }
 

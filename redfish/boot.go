@@ -2,10 +2,6 @@ package redfish
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
 )
 
@@ -19,6 +15,11 @@ type Boot struct {
 	Supported   bool     `json:"supported"`               // false: the BMC has no override properties
 	TakesURI    bool     `json:"takes_uri"`               // the BMC has an HttpBootUri to set
 	Note        string   `json:"note,omitempty"`          // what could not be read, and is not known
+
+	// Of one boot device instead of a kind of them.
+	MAC  string `json:"mac,omitempty"`         // asked for: the network port with this address; never read
+	Path string `json:"uefi_target,omitempty"` // UEFI device path, for UefiTarget
+	Next string `json:"boot_next,omitempty"`   // reference of a boot option, for UefiBootNext
 }
 
 // overrideOff is how an override reads that is used up or not set.
@@ -37,6 +38,19 @@ type bootPlace struct {
 	uri  link
 	etag string
 	boot Boot
+
+	paths   []string // that UefiTarget may take, where the BMC lists them
+	options link
+	next    bool // it has a BootNext to set
+	path    bool // it has a UEFI path to set
+	future  link // of the system's settings object, whether or not it has an override
+}
+
+func (d bootDoc) place(uri link, etag text) bootPlace {
+	return bootPlace{
+		uri: uri, etag: string(etag), boot: d.boot(), paths: d.Paths, options: d.Options,
+		next: len(d.Next) > 0, path: len(d.Path) > 0,
+	}
 }
 
 func (c *Client) bootPlace(ctx context.Context) (bootPlace, error) {
@@ -44,22 +58,28 @@ func (c *Client) bootPlace(ctx context.Context) (bootPlace, error) {
 	if err != nil {
 		return bootPlace{}, err
 	}
-	place := bootPlace{uri: c.system, etag: string(host.ETag), boot: host.Boot.value.boot()}
+	place := host.Boot.value.place(c.system, host.ETag)
 	// A DGX H100 refuses an override on the system itself and lists its targets
 	// only in the settings object; Lenovo's settings object holds no override.
 	if object := host.Settings.value.Object; object != "" {
 		var staged systemDoc
 		if _, err := c.get(ctx, object, &staged); err == nil && staged.Boot.value.Target != nil {
-			place = bootPlace{uri: object, etag: string(staged.ETag), boot: staged.Boot.value.boot()}
+			options := place.options
+			place = staged.Boot.value.place(object, staged.ETag)
+			place.options = link(firstOf(string(place.options), string(options)))
 		}
+		place.future = object
 	}
 	return place, nil
 }
 
 func (d bootDoc) boot() Boot {
-	var uri text
-	_ = uri.UnmarshalJSON(d.HTTP)
-	b := Boot{Enabled: string(d.Enabled), Mode: string(d.Mode), HTTPBootURI: string(uri), Allowed: d.Allowed, TakesURI: len(d.HTTP) > 0}
+	var uri, path, next text
+	_, _, _ = uri.UnmarshalJSON(d.HTTP), path.UnmarshalJSON(d.Path), next.UnmarshalJSON(d.Next)
+	b := Boot{
+		Enabled: string(d.Enabled), Mode: string(d.Mode), HTTPBootURI: string(uri), Allowed: d.Allowed, TakesURI: len(d.HTTP) > 0,
+		Path: path.clean(), Next: next.clean(),
+	}
 	if d.Target != nil {
 		b.Target, b.Supported = string(*d.Target), true
 	}
@@ -73,130 +93,6 @@ func (b Boot) same(want Boot) bool {
 	}
 	return strings.EqualFold(b.Target, want.Target) && strings.EqualFold(b.Enabled, want.Enabled) &&
 		(want.Mode == "" || b.Mode == "" || strings.EqualFold(b.Mode, want.Mode)) &&
-		(want.HTTPBootURI == "" || b.HTTPBootURI == want.HTTPBootURI)
-}
-
-// discAliases are the words for a virtual CD, of which a BMC knows one or two.
-var discAliases = []string{"Cd", "UsbCd", "UefiUsbCd", "CD/DVD"}
-
-// SetBoot sets the override, sends only what differs, and reads it back: a BMC
-// may answer 200 and apply nothing, or 400 and apply it. It wraps ErrUnsupported
-// where the BMC has no override, ErrBadValue where it lists its targets and the
-// wanted one is not among them.
-func (c *Client) SetBoot(ctx context.Context, want Boot) error {
-	place, err := c.bootPlace(ctx)
-	if err != nil {
-		return err
-	}
-	if !place.boot.Supported {
-		return fmt.Errorf("BMC %s: %w: no boot override; use the BIOS boot order or virtual media", c.cfg.Addr, ErrUnsupported)
-	}
-	if want.HTTPBootURI != "" && !place.boot.TakesURI {
-		// iDRAC and Supermicro keep the URI among their BIOS attributes.
-		return fmt.Errorf("BMC %s: %w: no HttpBootUri; set the URI in the BIOS, or boot with Pxe", c.cfg.Addr, ErrUnsupported)
-	}
-	if want.Enabled == "" {
-		want.Enabled = "Once"
-	}
-	if want.Target, err = place.boot.target(want); err != nil {
-		return fmt.Errorf("BMC %s: %w", c.cfg.Addr, err)
-	}
-	if place.boot.same(want) {
-		return nil
-	}
-	if err := c.tryBoot(ctx, place, want); err != nil {
-		return fmt.Errorf("BMC %s: boot override %s was not taken: %w; set it by hand or use virtual media", c.cfg.Addr, want, err)
-	}
-	return nil
-}
-
-// tryBoot sends one form after the other until the override reads as wanted.
-func (c *Client) tryBoot(ctx context.Context, place bootPlace, want Boot) error {
-	var last error
-	for _, body := range c.bootBodies(place.boot, want) {
-		a, sent := c.patchAnswer(ctx, place.uri, place.etag, map[string]any{"Boot": body})
-		if sent != nil && statusOf(sent) == 0 && !isLost(sent) {
-			return sent
-		}
-		set, err := c.readBack(ctx, a, func() (ok bool, err error) {
-			place, err = c.bootPlace(ctx)
-			return place.boot.same(want), err
-		})
-		if err != nil {
-			return fmt.Errorf("read it back: %w", errors.Join(sent, err))
-		}
-		if set {
-			return nil
-		}
-		last = fmt.Errorf("accepted, but it reads %s", place.boot)
-		if sent != nil {
-			last = fmt.Errorf("%w, and it reads %s", sent, place.boot)
-		}
-		if errors.Is(sent, ErrAuth) {
-			break
-		}
-	}
-	return last
-}
-
-func (b Boot) String() string {
-	s := b.Target + "/" + b.Enabled
-	if b.Mode != "" {
-		s += "/" + b.Mode
-	}
-	return s
-}
-
-func cmpError(err, otherwise error) error {
-	if err != nil {
-		return err
-	}
-	return otherwise
-}
-
-// target finds the BMC's word for the wanted target. No list does not mean that
-// nothing is allowed.
-func (b Boot) target(want Boot) (string, error) {
-	if want.Enabled == overrideOff {
-		return "None", nil
-	}
-	names := []string{want.Target}
-	if slices.Contains(discAliases, want.Target) {
-		names = append(names, discAliases...)
-	}
-	for _, name := range names {
-		for _, a := range b.Allowed {
-			if strings.EqualFold(a, name) {
-				return a, nil
-			}
-		}
-	}
-	if len(b.Allowed) > 0 || want.Target == "" {
-		return "", fmt.Errorf("%w: boot target %q; this BMC offers %s", ErrBadValue, want.Target, strings.Join(b.Allowed, ", "))
-	}
-	return want.Target, nil
-}
-
-// bootBodies are the forms to try: BMCs differ on whether the mode must be sent
-// (Supermicro falls back to Legacy without it) or must not (iLO5 calls it
-// read-only). First only what differs.
-func (c *Client) bootBodies(now, want Boot) []map[string]any {
-	least := map[string]any{"BootSourceOverrideEnabled": want.Enabled, "BootSourceOverrideTarget": want.Target}
-	if want.HTTPBootURI != "" && want.HTTPBootURI != now.HTTPBootURI {
-		least["HttpBootUri"] = want.HTTPBootURI
-	}
-	mode := firstOf(want.Mode, now.Mode)
-	if mode == "" {
-		return []map[string]any{least}
-	}
-	full := maps.Clone(least)
-	full["BootSourceOverrideMode"] = mode
-	differs := want.Mode != "" && !strings.EqualFold(want.Mode, now.Mode)
-	switch {
-	case differs && now.Mode != "":
-		return []map[string]any{full}
-	case differs || c.behaviour.bootMode():
-		return []map[string]any{full, least}
-	}
-	return []map[string]any{least, full}
+		(want.HTTPBootURI == "" || b.HTTPBootURI == want.HTTPBootURI) &&
+		(want.Path == "" || b.Path == want.Path) && (want.Next == "" || b.Next == want.Next)
 }

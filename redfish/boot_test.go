@@ -37,7 +37,9 @@ func TestBootOverride(t *testing.T) {
 		{name: "gzip in the tag", tree: "lenovo", faults: []string{"etag-gzip"}, want: once, sets: 1},
 		{name: "virtual CD by its other name", tree: "supermicro", want: redfish.Boot{Target: "UefiUsbCd", Enabled: "Once"}, sets: 1},
 		{name: "not on the list", tree: "lenovo", want: redfish.Boot{Target: "UefiHttp"}, fails: "offers None, Pxe", is: redfish.ErrBadValue},
-		{name: "no place for a URI", tree: "dell", want: redfish.Boot{Target: "UefiHttp", HTTPBootURI: "http://192.0.2.1/x"}, fails: "HttpBootUri", is: redfish.ErrUnsupported},
+		{name: "the URI is a BIOS setting", tree: "dell", want: redfish.Boot{Target: "UefiHttp", HTTPBootURI: "http://192.0.2.1/x"}, fails: "the BIOS must have HttpDev1Uri first", is: redfish.ErrUnsupported},
+		{name: "no place for a URI", tree: "lenovo", want: redfish.Boot{Target: "Pxe", HTTPBootURI: "http://192.0.2.1/x"}, fails: "HttpBootUri", is: redfish.ErrUnsupported},
+		{name: "locked down", tree: "supermicro", faults: []string{"lockdown"}, want: once, fails: "switch the lockdown off", is: redfish.ErrLockdown},
 		{name: "a URI", tree: "nvidia_viking", want: redfish.Boot{Target: "UefiHttp", Enabled: "Once", HTTPBootURI: "http://192.0.2.1/x"}, sets: 1},
 		{name: "none set already", tree: "hpe", want: redfish.Boot{Enabled: "Disabled"}, sets: 0},
 	} {

@@ -27,8 +27,8 @@ var (
 
 // gpus names a card by its slot and finds its address: the id "Video.Slot.2-1"
 // is slot 2, its PCIeDevice "23-0" is bus 23 (decimal) device 0.
-func (d dell) gpus(ctx context.Context, c *Client, procs []*processorDoc, unread *gaps) []GPU {
-	gpus := d.base.gpus(ctx, c, procs, unread)
+func (d dell) gpus(ctx context.Context, c *Client, procs []*processorDoc, chassis []*chassisDoc, unread *gaps) []GPU {
+	gpus := d.base.gpus(ctx, c, procs, chassis, unread)
 	device := map[string]link{}
 	for _, p := range procs {
 		device[string(p.uri)] = p.Links.value.Device
@@ -59,6 +59,30 @@ func (dell) commit(ctx context.Context, c *Client, settings link, staged string)
 	if staged != "" {
 		return staged, nil
 	}
+	queue, err := c.dellQueue(ctx, settings)
+	if err != nil {
+		return "", err
+	}
+	// Values that waited already have theirs, perhaps by our own hand before we
+	// were interrupted.
+	if job, found := c.dellScheduled(ctx, queue); found {
+		return job, nil
+	}
+	a, err := c.t.act(ctx, call{
+		method: http.MethodPost, uri: string(queue),
+		body: map[string]string{"TargetSettingsURI": string(settings)},
+	})
+	if err == nil {
+		return location(a), nil
+	}
+	if job, found := c.dellScheduled(ctx, queue); found {
+		return job, nil
+	}
+	return "", fmt.Errorf("create the BIOS job: %w", err)
+}
+
+// dellQueue finds the job queue by the settings object.
+func (c *Client) dellQueue(ctx context.Context, settings link) (link, error) {
 	var doc struct {
 		Oem oemDoc `json:"Oem"`
 	}
@@ -72,27 +96,12 @@ func (dell) commit(ctx context.Context, c *Client, settings link, staged string)
 	if queue.Jobs == "" {
 		return "", fmt.Errorf("BMC %s: BIOS values are staged, but %s names no job queue: create the BIOS job in iDRAC", c.cfg.Addr, settings)
 	}
-	// Values that waited already have theirs, perhaps by our own hand before we
-	// were interrupted.
-	if job, found := c.dellScheduled(ctx, queue.Jobs); found {
-		return job, nil
-	}
-	a, err := c.t.act(ctx, call{
-		method: http.MethodPost, uri: string(queue.Jobs),
-		body: map[string]string{"TargetSettingsURI": string(settings)},
-	})
-	if err == nil {
-		return location(a), nil
-	}
-	if job, found := c.dellScheduled(ctx, queue.Jobs); found {
-		return job, nil
-	}
-	return "", fmt.Errorf("create the BIOS job: %w", err)
+	return queue.Jobs, nil
 }
 
 // dellScheduled finds the BIOS job that waits for a reset.
 func (c *Client) dellScheduled(ctx context.Context, queue link) (string, bool) {
-	jobs, uris := collection[jobDoc](ctx, c, queue, &gaps{})
+	jobs, uris := resources[jobDoc](ctx, c, queue, &gaps{})
 	for i, j := range jobs {
 		if j != nil && j.Type == "BIOSConfiguration" && (j.State == "Scheduled" || j.State == "New" || j.State == "Scheduling") {
 			return string(uris[i]), true
@@ -110,4 +119,107 @@ func (dell) led() (lit, off string) { return "Blinking", "Lit" }
 // (R750, iDRAC9 6.00.30).
 func (d dell) hardwareLog(svc logServiceDoc, owner string) bool {
 	return svc.ID != "FaultList" && d.base.hardwareLog(svc, owner)
+}
+
+// bootBIOS: iDRAC9 (R760, libredfish #74) and iDRAC10 (R670) have no HttpBootUri,
+// and their override names no port. Both stand in the settings of HTTP and PXE
+// device 1, which the captured R750 has; a port is known there by the Id of its
+// network function.
+func (dell) bootBIOS(ctx context.Context, c *Client, want Boot) (map[string]any, string, error) {
+	device, attrs := "PxeDev1", map[string]any{}
+	switch {
+	case strings.EqualFold(want.Target, "UefiHttp"):
+		device = "HttpDev1"
+		attrs["HttpDev1Uri"], attrs["HttpDev1DhcpEnDis"] = want.HTTPBootURI, "Enabled"
+		if strings.HasPrefix(want.HTTPBootURI, "http:") {
+			attrs["HttpDev1TlsMode"] = "None"
+		}
+	case want.MAC == "" || !strings.EqualFold(want.Target, "Pxe"):
+		return nil, "", nil
+	}
+	attrs[device+"EnDis"], attrs[device+"Protocol"] = "Enabled", "IPv4"
+	if want.MAC != "" {
+		port := c.portFunction(ctx, want.MAC)
+		if port == "" {
+			return nil, "", nil
+		}
+		attrs[device+"Interface"] = port
+	}
+	return attrs, "iDRAC keeps the URI and the port of network boots among its BIOS settings", nil
+}
+
+// obstacles: System Lockdown refuses every change (SYS406); a scheduled BIOS job
+// refuses other BIOS values (SYS011).
+func (dell) obstacles(ctx context.Context, c *Client, host systemDoc) []Obstacle {
+	var found []Obstacle
+	var unread gaps
+	defer unread.log(ctx, c)
+	type managerOEM struct {
+		Links maybe[struct {
+			Oem oemDoc `json:"Oem"`
+		}] `json:"Links"`
+	}
+	for _, m := range each[managerOEM](ctx, c, host.Links.value.ManagedBy, &unread) {
+		if m == nil {
+			continue
+		}
+		var ext struct {
+			Attributes links `json:"DellAttributes"`
+		}
+		oem(m.Links.value.Oem, "Dell", &ext)
+		for _, l := range ext.Attributes {
+			if !strings.HasPrefix(l.id(), "iDRAC") {
+				continue
+			}
+			a, err := c.get(ctx, l, &struct{}{})
+			if err != nil {
+				unread.add(l, err)
+				continue
+			}
+			if attributes(a.body)["Lockdown.1.SystemLockdown"] == "Enabled" {
+				found = append(found, Obstacle{
+					Kind: LockedDown, What: "System Lockdown is on", Do: "set Lockdown.1.SystemLockdown to Disabled in iDRAC",
+					Stops: []string{"bios", "boot", "firmware"}, Source: string(l),
+				})
+			}
+		}
+	}
+	if place, err := c.biosPlace(ctx); err == nil && place.settings != "" {
+		if queue, err := c.dellQueue(ctx, place.settings); err == nil {
+			found = append(found, c.waitingJobs(ctx, queue)...)
+		}
+	}
+	return found
+}
+
+// discard deletes the BIOS jobs that wait, then what they would have set (BIOS011:
+// with a job it cannot be deleted).
+func (dell) discard(ctx context.Context, c *Client, place biosPlace) error {
+	queue, err := c.dellQueue(ctx, place.settings)
+	if err != nil {
+		return err
+	}
+	for job, found := c.dellScheduled(ctx, queue); found; job, found = c.dellScheduled(ctx, queue) {
+		if err := c.DeleteJob(ctx, job); err != nil {
+			return err
+		}
+	}
+	var doc struct {
+		Actions maybe[struct {
+			Oem map[string]maybe[actionDoc] `json:"Oem"`
+		}] `json:"Actions"`
+	}
+	if _, err := c.get(ctx, place.settings, &doc); err != nil {
+		return err
+	}
+	for name, action := range doc.Actions.value.Oem {
+		if strings.HasSuffix(name, "ClearPending") && action.value.Target != "" {
+			_, err = c.t.act(ctx, call{method: http.MethodPost, uri: string(action.value.Target), body: struct{}{}})
+			if said(err, nothingThere) {
+				return nil
+			}
+			return err
+		}
+	}
+	return fmt.Errorf("BMC %s: %w: no ClearPending", c.cfg.Addr, ErrUnsupported)
 }

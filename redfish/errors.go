@@ -21,6 +21,7 @@ var (
 	ErrJobFailed       = errors.New("BMC job failed")
 	ErrBadValue        = errors.New("value is not allowed")
 	ErrLicence         = errors.New("BMC wants a licence for it")
+	ErrLockdown        = errors.New("BMC is locked down")
 )
 
 // StatusError is an HTTP answer that is no success, with what the BMC said

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -76,19 +78,130 @@ func (c *Client) markBare(uri link) {
 // resources reads a collection of whole resources with their links: expanded where
 // that works, else one by one. What could not be read is nil.
 func resources[T any](ctx context.Context, c *Client, uri link, unread *gaps) (docs []*T, uris links) {
-	members, ok := expanded(ctx, c, uri, member.given, unread)
-	if !ok {
-		return collection[T](ctx, c, uri, unread)
+	return resourcesThat[T](ctx, c, uri, func(link) bool { return true }, unread)
+}
+
+// resourcesThat leaves out what is not wanted by its link.
+func resourcesThat[T any](ctx context.Context, c *Client, uri link, wanted func(link) bool, unread *gaps) (docs []*T, uris links) {
+	if uri == "" {
+		return nil, nil
 	}
-	for _, m := range members {
+	members, err := c.roster(ctx, uri)
+	if err != nil {
+		unread.add(uri, err)
+	}
+	members = slices.DeleteFunc(members, func(m member) bool { return !wanted(m.uri) })
+	docs = make([]*T, len(members))
+	var single links
+	var at []int
+	for i, m := range members {
+		uris = append(uris, m.uri)
+		if !m.given() {
+			single, at = append(single, m.uri), append(at, i)
+			continue
+		}
 		doc := new(T)
 		if err := json.Unmarshal(m.body, doc); err != nil {
 			unread.add(m.uri, err)
-			doc = nil
+			continue
 		}
-		docs, uris = append(docs, doc), append(uris, m.uri)
+		docs[i] = doc
+	}
+	for i, doc := range each[T](ctx, c, single, unread) {
+		docs[at[i]] = doc
 	}
 	return docs, uris
+}
+
+// roster lists a collection over all its pages, with its members inside where the
+// BMC expands them. One that declares $expand may refuse it on a resource (IBM's
+// bmcweb takes it on three of them, bmcweb #962; an iRMC answers
+// QueryNotSupportedOnResource, check_redfish #20) or answer with links all the
+// same: then the links count.
+func (c *Client) roster(ctx context.Context, uri link) ([]member, error) {
+	var all []member
+	known, pages := map[link]bool{}, map[link]bool{}
+	next := uri
+	if c.expands() && !strings.Contains(string(uri), "?") && !c.isBare(uri) {
+		next += expandQuery
+	}
+	for page := 0; next != "" && !pages[next] && page < maxPages; page++ {
+		pages[next] = true
+		list, following, err := c.rosterPage(ctx, next)
+		if err != nil && page == 0 && next != uri && ctx.Err() == nil {
+			c.markBare(uri)
+			list, following, err = c.rosterPage(ctx, uri)
+		}
+		if err != nil {
+			return all, err
+		}
+		for _, m := range list { // Dell lists a device once per function
+			if m.given() && m.uri == "" || m.uri != "" && !known[m.uri] {
+				known[m.uri] = true
+				all = append(all, m)
+			}
+		}
+		next = following
+	}
+	return all, nil
+}
+
+// rosterPage reads one page. It is recorded as it would be without $expand: the
+// members under their own URIs, with links to them in the page.
+func (c *Client) rosterPage(ctx context.Context, uri link) (list []member, next link, err error) {
+	a, err := c.t.read(ctx, string(uri))
+	if err != nil {
+		return nil, "", err
+	}
+	plainURI := strings.TrimSuffix(string(uri), expandQuery)
+	var doc struct {
+		Members memberList `json:"Members"`
+		Next    link       `json:"Members@odata.nextLink"`
+	}
+	if err := json.Unmarshal(a.body, &doc); err != nil {
+		c.record.keep(plainURI, a.body)
+		return nil, "", fmt.Errorf("BMC %s: %s is no valid JSON (%w): a firmware fault, the raw body is kept", c.cfg.Addr, plainURI, err)
+	}
+	whole := false
+	for _, m := range doc.Members {
+		if whole = whole || m.given(); m.given() && m.uri != "" {
+			c.record.keep(string(m.uri), m.body)
+		}
+	}
+	if !whole {
+		c.record.keep(plainURI, a.body)
+		return doc.Members, doc.Next, nil
+	}
+	body := object(a.body)
+	links := make([]map[string]string, len(doc.Members))
+	for i, m := range doc.Members {
+		links[i] = map[string]string{"@odata.id": string(m.uri)}
+	}
+	body["Members"] = links
+	if short, err := json.Marshal(body); err == nil {
+		c.record.keep(plainURI, short)
+	}
+	return doc.Members, doc.Next, nil
+}
+
+// memberList takes bare strings and objects, and drops what is neither.
+type memberList []member
+
+func (l *memberList) UnmarshalJSON(b []byte) error {
+	*l = nil
+	var raw []json.RawMessage
+	if json.Unmarshal(b, &raw) != nil {
+		return nil
+	}
+	for _, r := range raw {
+		var m member
+		if m.UnmarshalJSON(r) != nil {
+			_ = m.uri.UnmarshalJSON(r)
+			m.id, m.body = "", nil
+		}
+		*l = append(*l, m)
+	}
+	return nil
 }
 
 // member is one of a collection, whole or only a link.

@@ -1,5 +1,7 @@
 package redfish
 
+import "context"
+
 // hpe is iLO. Fixture: ProLiant DL385 Gen10 Plus v2, iLO5 2.72.
 type hpe struct{ base }
 
@@ -21,3 +23,48 @@ func (hpe) postDone(host systemDoc) (done, known bool) {
 // hardwareLog is the Integrated Management Log, whose service names no type (iLO 5
 // 2.72). The iLO event log beside it has logins, the Event log repeats the IML.
 func (hpe) hardwareLog(svc logServiceDoc, _ string) bool { return svc.ID == "IML" }
+
+// bootBIOS: iLO5 and iLO6 keep the URI in UrlBootFile, which the captured DL385
+// has (iLO6 refuses HttpBootUri: libredfish #76). It must end in .iso or .efi, as
+// its registry says. The port is that of PreBootNetwork, which is left as it is.
+func (hpe) bootBIOS(_ context.Context, _ *Client, want Boot) (map[string]any, string, error) {
+	if want.HTTPBootURI == "" {
+		return nil, "", nil
+	}
+	return map[string]any{"UrlBootFile": want.HTTPBootURI}, "iLO keeps the boot URI among its BIOS settings", nil
+}
+
+// obstacles: the server configuration lock notes every change and can halt the
+// next boot for it (iLO5 2.72, HpeServerConfigLock).
+func (h hpe) obstacles(ctx context.Context, c *Client, host systemDoc) []Obstacle {
+	found := h.base.obstacles(ctx, c, host)
+	var bios struct {
+		Oem oemDoc `json:"Oem"`
+	}
+	if host.Bios == "" {
+		return found
+	}
+	if _, err := c.get(ctx, host.Bios, &bios); err != nil {
+		return found
+	}
+	var ext struct {
+		Links maybe[struct {
+			Lock link `json:"ServerConfigLock"`
+		}] `json:"Links"`
+	}
+	oem(bios.Oem, "Hpe", &ext)
+	lock := ext.Links.value.Lock
+	if lock == "" {
+		return found
+	}
+	var doc struct {
+		State text `json:"ServerConfigLockState"`
+	}
+	if _, err := c.get(ctx, lock, &doc); err == nil && doc.State == "Enabled" {
+		found = append(found, Obstacle{
+			Kind: LockedDown, What: "the server configuration lock is on", Do: "take it off with its password in the setup screen",
+			Stops: []string{"bios"}, Source: string(lock),
+		})
+	}
+	return found
+}

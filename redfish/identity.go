@@ -53,17 +53,16 @@ func (i Identity) Match(serial string) (member string, ok bool) {
 // from is left out of the set and logged; Inventory names it in Partial.
 func (c *Client) Identity(ctx context.Context) (Identity, error) {
 	var unread gaps
-	id, err := c.identity(ctx, &unread)
-	unread.log(ctx, c)
-	return id, err
-}
-
-func (c *Client) identity(ctx context.Context, unread *gaps) (Identity, error) {
 	host, err := c.host(ctx)
 	if err != nil {
 		return Identity{}, err
 	}
-	chassis := each[chassisDoc](ctx, c, host.Links.value.Chassis, unread)
+	id := c.identity(ctx, host, each[chassisDoc](ctx, c, host.Links.value.Chassis, &unread), &unread)
+	unread.log(ctx, c)
+	return id, ctx.Err()
+}
+
+func (c *Client) identity(ctx context.Context, host systemDoc, chassis []*chassisDoc, unread *gaps) Identity {
 	id := Identity{
 		Vendor:       c.vendor,
 		Manufacturer: host.Manufacturer.clean(),
@@ -88,7 +87,7 @@ func (c *Client) identity(ctx context.Context, unread *gaps) (Identity, error) {
 	}
 	id.NICMACs = c.hostMACs(ctx, host.Ethernet, unread)
 	c.behaviour.identify(ctx, c, host, chassis, &id)
-	return id, ctx.Err()
+	return id
 }
 
 // cleanUUID gives an SMBIOS UUID in lower case, or "" for one that firmware
@@ -110,7 +109,7 @@ func cleanUUID(s string) string {
 func (c *Client) ownMAC(ctx context.Context, ports link, unread *gaps) string {
 	host, _, _ := net.SplitHostPort(c.cfg.Addr)
 	best, most := "", 0
-	docs, _ := collection[ethernetDoc](ctx, c, ports, unread)
+	docs, _ := resources[ethernetDoc](ctx, c, ports, unread)
 	for _, p := range docs {
 		if p == nil || universalMAC(p.mac()) == "" || p.Enabled.ok && !p.Enabled.value {
 			continue
@@ -138,7 +137,7 @@ func (c *Client) ownMAC(ctx context.Context, ports link, unread *gaps) string {
 // whose address is locally administered.
 func (c *Client) hostMACs(ctx context.Context, ports link, unread *gaps) []string {
 	var macs []string
-	docs, _ := collection[ethernetDoc](ctx, c, ports, unread)
+	docs, _ := resources[ethernetDoc](ctx, c, ports, unread)
 	for _, p := range docs {
 		if p == nil {
 			continue

@@ -12,18 +12,15 @@ import (
 // not be read at all.
 func (c *Client) Inventory(ctx context.Context) (Inventory, error) {
 	var unread gaps
-	id, err := c.identity(ctx, &unread)
-	if err != nil {
-		return Inventory{}, err
-	}
 	host, err := c.host(ctx)
 	if err != nil {
 		return Inventory{}, err
 	}
-	chassis := c.chassis(ctx, &unread)
+	chassis := each[chassisDoc](ctx, c, host.Links.value.Chassis, &unread)
+	id := c.identity(ctx, host, chassis, &unread)
 	procs := c.processors(ctx, host.CPUs, &unread)
 	inv := Inventory{System: id, CPUs: cpus(procs)}
-	inv.GPUs = c.behaviour.gpus(ctx, c, procs, &unread)
+	inv.GPUs = c.behaviour.gpus(ctx, c, procs, chassis, &unread)
 	inv.DIMMs, inv.EmptyDIMMs = c.dimms(ctx, host.Memory, &unread)
 	inv.Drives = c.drives(ctx, host.Storage, chassis, &unread)
 	for _, ch := range chassis {
@@ -68,15 +65,11 @@ func (c *Client) firmware(ctx context.Context, unread *gaps) []Firmware {
 	if service.Inventory == "" {
 		return nil
 	}
-	entries, err := c.members(ctx, service.Inventory)
-	if err != nil {
-		unread.add(service.Inventory, err)
-	}
-	entries = slices.DeleteFunc(entries, func(l link) bool { return !c.behaviour.installed(l) })
 	var list []Firmware
-	for i, d := range each[softwareDoc](ctx, c, entries, unread) {
+	docs, uris := resourcesThat[softwareDoc](ctx, c, service.Inventory, c.behaviour.installed, unread)
+	for i, d := range docs {
 		if d != nil {
-			list = append(list, Firmware{Name: firstOf(string(d.Name), entries[i].id()), Version: string(d.Version), URI: string(entries[i])})
+			list = append(list, Firmware{Name: firstOf(string(d.Name), uris[i].id()), Version: string(d.Version), URI: string(uris[i])})
 		}
 	}
 	slices.SortFunc(list, func(a, b Firmware) int { return strings.Compare(a.URI, b.URI) })
@@ -94,7 +87,7 @@ func (c *Client) chassis(ctx context.Context, unread *gaps) []*chassisDoc {
 }
 
 func (c *Client) processors(ctx context.Context, uri link, unread *gaps) []*processorDoc {
-	docs, uris := collection[processorDoc](ctx, c, uri, unread)
+	docs, uris := resources[processorDoc](ctx, c, uri, unread)
 	var list []*processorDoc
 	for i, d := range docs {
 		if d != nil {
@@ -124,7 +117,7 @@ func cpus(procs []*processorDoc) []CPU {
 }
 
 func (c *Client) dimms(ctx context.Context, uri link, unread *gaps) (list []DIMM, empty []string) {
-	docs, uris := collection[memoryDoc](ctx, c, uri, unread)
+	docs, uris := resources[memoryDoc](ctx, c, uri, unread)
 	for i, d := range docs {
 		if d == nil {
 			continue

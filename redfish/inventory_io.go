@@ -29,7 +29,7 @@ func (c *Client) drives(ctx context.Context, storage link, chassis []*chassisDoc
 	type storageDoc struct {
 		Drives links `json:"Drives"`
 	}
-	units, _ := collection[storageDoc](ctx, c, storage, unread)
+	units, _ := resources[storageDoc](ctx, c, storage, unread)
 	for _, u := range units {
 		if u != nil {
 			add(u.Drives)
@@ -61,7 +61,7 @@ func (c *Client) drives(ctx context.Context, storage link, chassis []*chassisDoc
 
 // nics lists the adapters of a chassis with the addresses of their ports.
 func (c *Client) nics(ctx context.Context, uri link, unread *gaps) []NIC {
-	docs, uris := collection[adapterDoc](ctx, c, uri, unread)
+	docs, uris := resources[adapterDoc](ctx, c, uri, unread)
 	var list []NIC
 	for i, d := range docs {
 		if d == nil || d.absent() {
@@ -88,16 +88,27 @@ func (c *Client) nics(ctx context.Context, uri link, unread *gaps) []NIC {
 
 func (c *Client) portMACs(ctx context.Context, ports link, unread *gaps) []string {
 	macs := []string{}
-	docs, _ := collection[portDoc](ctx, c, ports, unread)
+	docs, _ := resources[portDoc](ctx, c, ports, unread)
 	for _, p := range docs {
 		if p == nil {
 			continue
 		}
-		eth := p.Ethernet.value
-		for _, a := range slices.Concat(p.Addresses, eth.MACs, words{string(eth.Permanent), string(eth.MAC)}) {
-			if mac := cleanMAC(a); mac != "" && !slices.Contains(macs, mac) {
+		for _, mac := range p.macs() {
+			if !slices.Contains(macs, mac) {
 				macs = append(macs, mac)
 			}
+		}
+	}
+	return macs
+}
+
+// macs are the addresses of one port, its own first.
+func (p portDoc) macs() []string {
+	var macs []string
+	eth := p.Ethernet.value
+	for _, a := range slices.Concat(p.Addresses, eth.MACs, words{string(eth.Permanent), string(eth.MAC)}) {
+		if mac := cleanMAC(a); mac != "" && !slices.Contains(macs, mac) {
+			macs = append(macs, mac)
 		}
 	}
 	return macs
@@ -113,7 +124,7 @@ func (c *Client) psus(ctx context.Context, ch *chassisDoc, unread *gaps) []PSU {
 		if _, err := c.get(ctx, ch.Subsystem, &sub); err != nil {
 			unread.add(ch.Subsystem, err)
 		}
-		docs, uris := collection[psuDoc](ctx, c, sub.Supplies, unread)
+		docs, uris := resources[psuDoc](ctx, c, sub.Supplies, unread)
 		for i, d := range docs {
 			if d != nil && !d.absent() {
 				found = append(found, d.psu(uris[i]))

@@ -10,6 +10,7 @@ import (
 
 // jobDoc is a standard Task, a standard Job or a Dell job.
 type jobDoc struct {
+	Name       text          `json:"Name"`
 	TaskState  text          `json:"TaskState"`
 	TaskStatus text          `json:"TaskStatus"`
 	State      text          `json:"JobState"`

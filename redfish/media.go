@@ -83,7 +83,7 @@ func (c *Client) Media(ctx context.Context) ([]MediaSlot, error) {
 	var slots []MediaSlot
 	seen := map[string]bool{}
 	for _, uri := range collections {
-		docs, uris := collection[mediaDoc](ctx, c, uri, &unread)
+		docs, uris := resources[mediaDoc](ctx, c, uri, &unread)
 		for i, d := range docs {
 			if d == nil {
 				continue

@@ -11,17 +11,21 @@ func (c *Client) POSTDone(ctx context.Context) (done, known bool, err error) {
 	if err != nil {
 		return false, false, err
 	}
+	done, known = c.postDone(host)
+	return done, known, nil
+}
+
+func (c *Client) postDone(host systemDoc) (done, known bool) {
 	if host.power() == Off {
-		return false, true, nil
+		return false, true
 	}
 	switch host.Progress.value.LastState {
 	case "", "None", "OEM":
-		done, known = c.behaviour.postDone(host)
-		return done, known, nil
+		return c.behaviour.postDone(host)
 	// A SYS-821GE stays at SystemHardwareInitializationComplete while its
 	// operating system runs.
 	case "SystemHardwareInitializationComplete", "OSBootStarted", "OSRunning":
-		return true, true, nil
+		return true, true
 	}
-	return false, true, nil
+	return false, true
 }

@@ -82,18 +82,6 @@ func each[T any](ctx context.Context, c *Client, ls links, partial *gaps) []*T {
 	return out
 }
 
-// collection is members and each in one.
-func collection[T any](ctx context.Context, c *Client, uri link, partial *gaps) ([]*T, links) {
-	if uri == "" {
-		return nil, nil
-	}
-	ls, err := c.members(ctx, uri)
-	if err != nil {
-		partial.add(uri, err)
-	}
-	return each[T](ctx, c, ls, partial), ls
-}
-
 // gaps collects what an inventory could not read: absent is not failed, and an
 // unread part is not an absent one.
 type gaps struct {

@@ -114,17 +114,19 @@ func (c *Client) readingChassis(ctx context.Context, unread *gaps) ([]*chassisDo
 }
 
 func (c *Client) chassisSensors(ctx context.Context, ch *chassisDoc, unread *gaps) []Sensor {
-	if list := c.expandedSensors(ctx, ch.Sensors, unread); len(list) > 0 {
-		power := c.powerSensors(ctx, ch, unread)
-		return append(list, slices.DeleteFunc(power, func(s Sensor) bool { return s.Kind != Discrete })...)
-	}
 	list := c.thermalSensors(ctx, ch.Thermal, unread)
 	measured := len(list) > 0
 	list = append(list, c.powerSensors(ctx, ch, unread)...)
 	if measured {
 		return list
 	}
-	if singles := c.singleSensors(ctx, ch.Sensors, unread); len(singles) > 0 {
+	// The newer collection comes second: a SYS-821GE (BMC 11.01.01) has a battery in
+	// it and nothing else, while its Thermal and Power have everything.
+	singles := c.expandedSensors(ctx, ch.Sensors, unread)
+	if len(singles) == 0 {
+		singles = c.singleSensors(ctx, ch.Sensors, unread)
+	}
+	if len(singles) > 0 {
 		return append(singles, slices.DeleteFunc(list, func(s Sensor) bool { return s.Kind != Discrete })...)
 	}
 	return append(list, c.subsystemSensors(ctx, ch, unread)...)

@@ -12,7 +12,7 @@ import (
 type leftBehind struct{ holds []*leftSession }
 
 type leftSession struct {
-	record            redfish.SessionRecord
+	record             redfish.SessionRecord
 	forgotten, dropped bool
 }
 

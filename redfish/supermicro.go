@@ -3,6 +3,7 @@ package redfish
 import (
 	"context"
 	"fmt"
+	"strings"
 )
 
 // supermicro is X11 to X14 and H12 to H14. Fixture: SYS-821GE-TNHR, BMC
@@ -26,17 +27,17 @@ func (supermicro) identify(_ context.Context, _ *Client, _ systemDoc, chassis []
 // gpus reads the PCIe devices of the chassis: the processors of a SYS-821GE are
 // its two CPUs, and the eight modules of its HGX board are devices GPU1 to GPU8,
 // numbered by Oem.Supermicro.GPUSlot.
-func (s supermicro) gpus(ctx context.Context, c *Client, procs []*processorDoc, unread *gaps) []GPU {
-	gpus := s.base.gpus(ctx, c, procs, unread)
+func (s supermicro) gpus(ctx context.Context, c *Client, procs []*processorDoc, chassis []*chassisDoc, unread *gaps) []GPU {
+	gpus := s.base.gpus(ctx, c, procs, chassis, unread)
 	known := map[string]bool{}
 	for _, g := range gpus {
 		known[g.Serial] = true
 	}
-	for _, ch := range c.chassis(ctx, unread) {
+	for _, ch := range chassis {
 		if ch == nil || ch.Devices == "" {
 			continue
 		}
-		devices, uris := collection[deviceDoc](ctx, c, ch.Devices, unread)
+		devices, uris := resources[deviceDoc](ctx, c, ch.Devices, unread)
 		for i, d := range devices {
 			if d == nil || d.absent() {
 				continue
@@ -61,3 +62,73 @@ func (s supermicro) gpus(ctx context.Context, c *Client, procs []*processorDoc, 
 
 // bootMode: without the mode Supermicro falls back to Legacy (Redfishtool #106).
 func (supermicro) bootMode() bool { return true }
+
+// bootBIOS: the SYS-821GE has UefiHttp and no HttpBootUri. Its registry says that a
+// boot option is made of BootURI when BootDescription is filled in.
+func (supermicro) bootBIOS(_ context.Context, _ *Client, want Boot) (map[string]any, string, error) {
+	if want.HTTPBootURI == "" || want.MAC != "" {
+		return nil, "", nil
+	}
+	return map[string]any{
+		"NetworkStack": "Enabled", "IPv4HTTPSupport": "Enabled", "BootURI": want.HTTPBootURI, "BootDescription": "rackproof",
+	}, "Supermicro keeps the boot URI among its BIOS settings", nil
+}
+
+// obstacles: SysLockdown refuses what changes anything, with
+// OemSystemLockdownEnabled; licences are listed as texts of JSON, and without OOB
+// or DCMS a 403 OemLicenseNotPassed names the one that is wanted (ironic-image
+// #688).
+func (s supermicro) obstacles(ctx context.Context, c *Client, host systemDoc) []Obstacle {
+	found := s.base.obstacles(ctx, c, host)
+	var unread gaps
+	defer unread.log(ctx, c)
+	for _, m := range each[managerDoc](ctx, c, host.Links.value.ManagedBy, &unread) {
+		if m == nil {
+			continue
+		}
+		var ext struct {
+			Lockdown link `json:"SysLockdown"`
+			Licences link `json:"LicenseManager"`
+		}
+		oem(m.Oem, "Supermicro", &ext)
+		var lock struct {
+			On flag `json:"SysLockdownEnabled"`
+		}
+		if ext.Lockdown != "" {
+			if _, err := c.get(ctx, ext.Lockdown, &lock); err == nil && lock.On.value {
+				found = append(found, Obstacle{
+					Kind: LockedDown, What: "System Lockdown is on", Do: "switch SysLockdown off on the BMC's page",
+					Stops: []string{"bios", "boot", "firmware"}, Source: string(ext.Lockdown),
+				})
+			}
+		}
+		found = append(found, c.supermicroLicence(ctx, ext.Licences)...)
+	}
+	return found
+}
+
+func (c *Client) supermicroLicence(ctx context.Context, manager link) []Obstacle {
+	var doc struct {
+		Query link `json:"QueryLicense"`
+	}
+	var list struct {
+		Licences words `json:"Licenses"`
+	}
+	if manager == "" {
+		return nil
+	}
+	if _, err := c.get(ctx, manager, &doc); err != nil || doc.Query == "" {
+		return nil
+	}
+	if _, err := c.get(ctx, doc.Query, &list); err != nil {
+		return nil
+	}
+	all := strings.Join(list.Licences, " ")
+	if strings.Contains(all, "OOB") || strings.Contains(all, "DCMS") {
+		return nil
+	}
+	return []Obstacle{{
+		Kind: NoLicence, What: "no OOB or DCMS licence is listed", Do: "install one if BIOS settings or virtual media are refused",
+		Source: string(doc.Query),
+	}}
+}

@@ -327,6 +327,8 @@ func (t *transport) failure(c call, a *answer) error {
 		return fmt.Errorf("BMC %s: %w: set it once by hand or with the vendor's tool, then update the password reference (%w)", t.addr, ErrPasswordChange, e)
 	case e.is(wantsLicence):
 		return fmt.Errorf("BMC %s: %w%s: install one, or do without (%w)", t.addr, ErrLicence, e.licence(), e)
+	case e.is(inLockdown):
+		return fmt.Errorf("BMC %s: %w: switch the lockdown off, and on again when the work is done (%w)", t.addr, ErrLockdown, e)
 	case a.status == http.StatusUnauthorized:
 		return fmt.Errorf("BMC %s: %w (%w)", t.addr, ErrAuth, e)
 	}

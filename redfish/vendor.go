@@ -26,7 +26,7 @@ type reader interface {
 	// identify adds what only this vendor reports to the set.
 	identify(ctx context.Context, c *Client, host systemDoc, chassis []*chassisDoc, id *Identity)
 	// gpus lists the accelerators; procs are the processors of the host.
-	gpus(ctx context.Context, c *Client, procs []*processorDoc, unread *gaps) []GPU
+	gpus(ctx context.Context, c *Client, procs []*processorDoc, chassis []*chassisDoc, unread *gaps) []GPU
 	// installed tells a firmware entry that runs from one that is kept aside.
 	installed(entry link) bool
 	// postDone tells from the vendor's part of the system whether POST is over.
@@ -37,9 +37,17 @@ type reader interface {
 type writer interface {
 	// bootMode reports that a boot override must carry its mode.
 	bootMode() bool
+	// bootBIOS gives the BIOS attributes for a boot whose URI or network port the
+	// override cannot take, and why they are needed; none where there is no such
+	// way.
+	bootBIOS(ctx context.Context, c *Client, want Boot) (attrs map[string]any, why string, err error)
+	// obstacles are the vendor's own of those that Preflight finds.
+	obstacles(ctx context.Context, c *Client, host systemDoc) []Obstacle
 	// commit makes a job of BIOS values that were staged, where staging alone
 	// does nothing. staged is the job that the staging answer named, if any.
 	commit(ctx context.Context, c *Client, settings link, staged string) (job string, err error)
+	// discard takes back BIOS values that wait for a reset.
+	discard(ctx context.Context, c *Client, place biosPlace) error
 	// led gives the words of IndicatorLED for a lit and an unlit locator.
 	led() (lit, off string)
 	// offerMedia makes the BMC list its virtual drives where a setting hides them;

@@ -73,6 +73,7 @@ type rootDoc struct {
 	Oem     oemDoc `json:"Oem"`
 	Systems link   `json:"Systems"`
 	Update  link   `json:"UpdateService"`
+	Tasks   link   `json:"Tasks"`
 	Regs    link   `json:"Registries"`
 	Service link   `json:"SessionService"`
 	Offers  maybe[struct {
@@ -134,6 +135,8 @@ type systemAction struct {
 
 type progressDoc struct {
 	LastState text `json:"LastState"`
+	LastTime  text `json:"LastStateTime"`
+	OEM       text `json:"OemLastState"`
 }
 
 type bootDoc struct {
@@ -142,6 +145,17 @@ type bootDoc struct {
 	Mode    text            `json:"BootSourceOverrideMode"`
 	HTTP    json.RawMessage `json:"HttpBootUri"` // null is "none set", absent is "cannot be set"
 	Allowed words           `json:"BootSourceOverrideTarget@Redfish.AllowableValues"`
+	Path    json.RawMessage `json:"UefiTargetBootSourceOverride"` // likewise
+	Paths   words           `json:"UefiTargetBootSourceOverride@Redfish.AllowableValues"`
+	Next    json.RawMessage `json:"BootNext"` // likewise
+	Options link            `json:"BootOptions"`
+}
+
+// optionDoc is one entry of the UEFI boot order.
+type optionDoc struct {
+	Reference text `json:"BootOptionReference"`
+	Name      text `json:"DisplayName"`
+	Path      text `json:"UefiDevicePath"`
 }
 
 type chassisDoc struct {

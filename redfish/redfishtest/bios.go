@@ -56,6 +56,7 @@ func (s *system) discoverBIOS(object map[string]any) error {
 	bi.full = len(attributes) > 0
 	s.bmc.overlays[bi.settings] = s.overlayPending
 	s.bmc.routes[bi.settings] = route{http.MethodPatch: s.stageBIOS}
+	s.discoverBIOSActions(body, settings)
 	return nil
 }
 

@@ -1,8 +1,11 @@
 package redfishtest_test
 
 import (
+	"bytes"
+	"fmt"
 	"net/http"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/rackproof/rackproof/redfish/redfishtest"
@@ -78,4 +81,28 @@ func attributes(pairs ...any) map[string]any {
 		set[pairs[i].(string)] = pairs[i+1]
 	}
 	return map[string]any{"Attributes": set}
+}
+
+// TestBIOSActions: ResetBios stages the defaults; iDRAC takes staged values back when
+// their job is deleted.
+func TestBIOSActions(t *testing.T) {
+	tree := fixtureTree("Dell")
+	tree[biosURI] = bytes.Replace(tree[biosURI], []byte(`"Attributes"`), []byte(`"Actions":{"#Bios.ResetBios":{"target":"`+biosURI+`/Reset"}},"Attributes"`), 1)
+	tree[settingsURI] = []byte(`{"Attributes":{},"Actions":{"Oem":{"#DellManager.ClearPending":{"target":"` + settingsURI + `/Clear"}}}}`)
+	tree["/registries/bios"] = bytes.Replace(tree["/registries/bios"], []byte(`"AttributeName":"Cores",`), []byte(`"AttributeName":"Cores","DefaultValue":0,`), 1)
+	r := start(t, "", redfishtest.Options{Tree: tree})
+	r.do(t, http.MethodPost, settingsURI+"/Clear", nil).want(t, 400, "BIOS012")
+	job := r.patch(t, settingsURI, onReset(smtOff())).want(t, 202).header.Get("Location")
+	r.do(t, http.MethodPost, settingsURI+"/Clear", nil).want(t, 400, "BIOS011")
+	id := job[strings.LastIndexByte(job, '/'):]
+	r.do(t, http.MethodDelete, jobsURI+id, nil).want(t, 204)
+	r.get(t, jobsURI+id).want(t, 404)
+	r.do(t, http.MethodPost, settingsURI+"/Clear", nil).want(t, 200)
+	if got := r.State().Pending; len(got) != 0 {
+		t.Errorf("pending %v", got)
+	}
+	r.do(t, http.MethodPost, biosURI+"/Reset", nil).want(t, 200)
+	if got := r.State().Pending; len(got) != 1 || fmt.Sprint(got["Cores"]) != "0" {
+		t.Errorf("pending %v, want the default of Cores", got)
+	}
 }

@@ -204,7 +204,7 @@ func TestPatchIsChecked(t *testing.T) {
 		"enabled not known":    {systemURI, boot("BootSourceOverrideEnabled", "Twice"), "PropertyValueNotInList"},
 		"mode of wrong type":   {systemURI, boot("BootSourceOverrideMode", 1), "PropertyValueTypeError"},
 		"unknown boot key":     {systemURI, boot("HTTPBootURI", "x"), "PropertyUnknown"},
-		"boot order":           {systemURI, boot("BootOrder", []string{}), "PropertyNotWritable"},
+		"boot order":           {systemURI, boot("BootOrder", []string{}), "PropertyValueNotInList"},
 		"boot no object":       {systemURI, map[string]any{"Boot": "Pxe"}, "PropertyValueTypeError"},
 		"serial":               {systemURI, map[string]any{"SerialNumber": "X"}, "PropertyNotWritable"},
 		"unknown":              {systemURI, map[string]any{"Nope": 1}, "PropertyUnknown"},

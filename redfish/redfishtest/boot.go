@@ -13,6 +13,9 @@ const (
 	keyEnabled = "BootSourceOverrideEnabled"
 	keyMode    = "BootSourceOverrideMode"
 	keyHTTP    = "HttpBootUri"
+	keyPath    = "UefiTargetBootSourceOverride"
+	keyNext    = "BootNext"
+	keyOrder   = "BootOrder"
 	allowable  = "@Redfish.AllowableValues"
 )
 
@@ -33,6 +36,8 @@ func (s *system) discoverBoot(object map[string]any) {
 		Enabled:     text(s.bootFixed, keyEnabled),
 		Mode:        text(s.bootFixed, keyMode),
 		HTTPBootURI: text(s.bootFixed, keyHTTP),
+		Path:        text(s.bootFixed, keyPath),
+		Next:        text(s.bootFixed, keyNext),
 	}
 	if s.settings == "" {
 		return
@@ -53,6 +58,10 @@ func (s *system) overlayBoot(object map[string]any) {
 	}
 	values := map[string]string{
 		keyTarget: s.boot.Target, keyEnabled: s.boot.Enabled, keyMode: s.boot.Mode, keyHTTP: s.boot.HTTPBootURI,
+		keyPath: s.boot.Path, keyNext: s.boot.Next,
+	}
+	if s.bootOrder != nil {
+		boot[keyOrder] = s.bootOrder
 	}
 	for name, value := range values {
 		if _, has := boot[name]; has && (value != "" || boot[name] != nil) {
@@ -121,20 +130,36 @@ func (s *system) checkBootProperty(name string, value any) *message {
 	if _, known := s.bootFixed[name]; !known {
 		return problem("PropertyUnknown", nil)
 	}
+	if name == keyOrder {
+		if !samePermutation(stringsOf(value), stringsOf(s.bootFixed[keyOrder])) {
+			return problem("PropertyValueNotInList", value)
+		}
+		return nil
+	}
 	written, isText := value.(string)
 	allowed := stringsOf(s.bootFixed[name+allowable])
 	if len(allowed) == 0 {
 		allowed = bootValues[name]
 	}
 	switch {
-	case name != keyHTTP && bootValues[name] == nil: // BootOrder and the like: nothing here boots by them
+	case !slices.Contains([]string{keyTarget, keyEnabled, keyMode, keyHTTP, keyPath, keyNext}, name):
 		return problem("PropertyNotWritable", nil)
 	case !isText:
 		return problem("PropertyValueTypeError", value)
-	case name != keyHTTP && !slices.Contains(allowed, written):
+	case name == keyNext && !slices.Contains(stringsOf(s.bootFixed[keyOrder]), written):
+		return problem("PropertyValueNotInList", value)
+	case len(allowed) > 0 && !slices.Contains(allowed, written):
 		return problem("PropertyValueNotInList", value)
 	}
 	return nil
+}
+
+// samePermutation reports whether two lists hold the same texts.
+func samePermutation(a, b []string) bool {
+	a, b = slices.Clone(a), slices.Clone(b)
+	slices.Sort(a)
+	slices.Sort(b)
+	return len(a) > 0 && slices.Equal(a, b)
 }
 
 func (s *system) setBoot(req *request, value any, viaSettings bool) {
@@ -142,6 +167,7 @@ func (s *system) setBoot(req *request, value any, viaSettings bool) {
 	next := s.boot
 	for name, field := range map[string]*string{
 		keyTarget: &next.Target, keyEnabled: &next.Enabled, keyMode: &next.Mode, keyHTTP: &next.HTTPBootURI,
+		keyPath: &next.Path, keyNext: &next.Next,
 	} {
 		if v, ok := boot[name].(string); ok {
 			*field = v
@@ -158,6 +184,9 @@ func (s *system) setBoot(req *request, value any, viaSettings bool) {
 		if hook := s.bmc.opts.Hooks.OnBootSet; hook != nil {
 			s.bmc.aside(func() { hook(s.bmc.ctx, next) })
 		}
+		if order, ok := boot[keyOrder].([]any); ok {
+			s.bootOrder = order
+		}
 	})
 }
 
@@ -172,6 +201,12 @@ func (s *system) useOverride() BootChoice {
 		choice.Target, choice.HTTPBootURI, choice.Override = s.boot.Target, s.boot.HTTPBootURI, true
 		if isCD(choice.Target) {
 			choice.Media = s.bmc.cdImage()
+		}
+		switch choice.Target {
+		case "UefiTarget":
+			choice.Device = s.boot.Path
+		case "UefiBootNext":
+			choice.Device = s.boot.Next
 		}
 		s.bmc.ledger.act(Act{Name: "boot.used", URI: s.uri, Detail: choice.Target})
 	}

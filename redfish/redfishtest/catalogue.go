@@ -105,6 +105,14 @@ var catalogue = []Fault{
 		Doc: "the service is starting; give it *TIMES",
 	},
 	{
+		Name: "expand-ignored", Value: uriStart, Seen: "sailfish 19",
+		Doc: "$expand is declared, and a collection answers with links all the same",
+	},
+	{
+		Name: "expand-refused", Value: uriStart, Seen: "IBM bmcweb 962, Fujitsu iRMC (check_redfish 20)",
+		Doc: "$expand is declared and refused on a resource: 400 QueryNotSupportedOnResource",
+	},
+	{
 		Name: "html-error", Quirk: 81, Seen: "504 with a page of HTML",
 		Doc: "the reverse proxy answers instead of the service",
 	},
@@ -211,6 +219,10 @@ var catalogue = []Fault{
 	{
 		Name: "post-locked", Quirk: 33, Seen: "iLO 2.37",
 		Doc: "nothing can be patched during POST: 400",
+	},
+	{
+		Name: "lockdown", Quirk: 38, Seen: "ARS-121L-DNR, iDRAC System Lockdown, iLO server configuration lock",
+		Doc: "the BMC shows that it is locked down, and refuses every PATCH and every job",
 	},
 	{
 		Name: "error-but-applied", Quirk: 35, Seen: "Dell 13G",

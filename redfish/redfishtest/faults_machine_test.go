@@ -126,6 +126,14 @@ var machineFaults = map[string]faultCase{
 		r.fault(t, "post-locked")
 		r.patch(t, systemURI, pxeOnce()).want(t, 204)
 	}},
+	"lockdown": {vendor: "Dell", run: func(r *rig) {
+		t := r.t
+		r.fault(t, "lockdown")
+		r.patch(t, systemURI, pxeOnce()).want(t, 403, "SYS406")
+		r.patch(t, settingsURI, onReset(smtOff())).want(t, 403, "SYS406")
+		r.do(t, http.MethodPost, jobsURI, map[string]any{"TargetSettingsURI": settingsURI}).want(t, 403, "SYS406")
+		r.reset(t, "ForceOff")
+	}},
 	"error-but-applied": {vendor: "Dell", run: func(r *rig) {
 		t := r.t
 		r.fault(t, "error-but-applied")

@@ -86,6 +86,29 @@ var wireFaults = map[string]faultCase{
 		dell := start(t, "Dell", redfishtest.Options{Faults: []string{"not-ready"}})
 		dell.get(t, systemURI).want(t, 400, "SWC0700")
 	}},
+	"expand-ignored": {run: func(r *rig) {
+		t := r.t
+		first := func(uri string) any {
+			members, _ := r.get(t, uri).want(t, 200).value("Members").([]any)
+			member, _ := members[0].(map[string]any)
+			return member["CapacityMiB"]
+		}
+		memory := systemURI + "/Memory?$expand=.($levels=1)"
+		if got := first(memory); got != 65536.0 {
+			t.Errorf("expanded member has %v", got)
+		}
+		r.fault(t, "expand-ignored")
+		if got := first(memory); got != nil {
+			t.Errorf("a link has %v", got)
+		}
+	}},
+	"expand-refused": {run: func(r *rig) {
+		t := r.t
+		r.fault(t, "expand-refused="+systemURI+"/Memory")
+		r.get(t, systemURI+"/Memory?$expand=.").want(t, 400, "QueryNotSupportedOnResource")
+		r.get(t, systemURI+"/Memory").want(t, 200)
+		r.get(t, "/redfish/v1/Systems?$expand=.").want(t, 200)
+	}},
 	"html-error": {run: func(r *rig) {
 		t := r.t
 		r.fault(t, "html-error*1")

@@ -34,6 +34,7 @@ func fixtureTree(vendor string) redfishtest.Tree {
 	tree := redfishtest.Tree{
 		"/redfish/v1": json.RawMessage(`{"@odata.id":"/redfish/v1","Systems":{"@odata.id":"/redfish/v1/Systems"},"Managers":{"@odata.id":"/redfish/v1/Managers"},"UpdateService":{"@odata.id":"/redfish/v1/UpdateService"},"EventService":{"@odata.id":"/redfish/v1/EventService"},
 			"Tasks":{"@odata.id":"/redfish/v1/TaskService"},"SessionService":{"@odata.id":"/redfish/v1/SessionService"},
+			"ProtocolFeaturesSupported":{"ExpandQuery":{"NoLinks":true,"Levels":true,"MaxLevels":1},"SelectQuery":true},
 			"Links":{"Sessions":{"@odata.id":"` + sessionsURI + `"}},"Vendor":"` + vendor + `"}`),
 		"/redfish/v1/SessionService": json.RawMessage(`{"SessionTimeout":300}`),
 		"/redfish/v1/TaskService":    json.RawMessage(`{"Tasks":{"@odata.id":"/redfish/v1/TaskService/Tasks"}}`),

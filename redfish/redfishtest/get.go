@@ -21,7 +21,10 @@ func (b *BMC) get(req *request) reply {
 	if _, ok := b.faults["etag-gzip"]; ok {
 		tag = strings.TrimSuffix(tag, `"`) + `-gzip"`
 	}
-	raw = b.disfigure(req.key, b.page(req, raw))
+	raw, refusal := b.query(req, b.disfigure(req.key, b.page(req, raw)))
+	if refusal != nil {
+		return *refusal
+	}
 	answer := reply{status: http.StatusOK, raw: raw, contentType: "application/json"}
 	return answer.with("ETag", tag)
 }

@@ -71,7 +71,7 @@ func (l *ledger) leave() { l.inFlight.Add(-1) }
 // Acts counts the state-changing acts that took effect, by name: "power.on",
 // "power.off", "power.reset", "power.nmi", "power.request" (a graceful reset that
 // no operating system heard), "boot.set", "boot.used" (an override
-// was taken at a boot), "bios.stage", "bios.apply", "locator.set", "task.create",
+// was taken at a boot), "bios.stage", "bios.apply", "bios.reset", "bios.discard", "task.delete", "locator.set", "task.create",
 // "media.insert", "media.eject", "log.clear", "event.test",
 // "firmware.update", "firmware.activate", "bmc.reset",
 // "session.create", "session.delete", "session.expire", "account.password",

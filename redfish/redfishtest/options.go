@@ -65,6 +65,7 @@ type BootChoice struct {
 	Target      string // Redfish target ("Pxe", "UefiHttp", "Hdd"…); "None": its own boot order
 	Mode        string // "UEFI", "Legacy" or "" where the BMC does not say
 	HTTPBootURI string
+	Device      string // UEFI path or boot option, when Target is UefiTarget or UefiBootNext
 	Media       string // image in the first CD slot when Target is Cd; "" when none is inserted
 	Override    bool   // the choice came from a boot override, not from the boot order
 }
@@ -72,6 +73,7 @@ type BootChoice struct {
 // Boot is the override as the BMC holds it.
 type Boot struct {
 	Target, Enabled, Mode, HTTPBootURI string
+	Path, Next                         string // of UefiTarget and UefiBootNext
 }
 
 // State is what a test wants to know of the machine without asking over HTTP.

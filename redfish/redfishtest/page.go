@@ -30,7 +30,11 @@ func (b *BMC) page(req *request, raw []byte) []byte {
 	}
 	object["Members"] = members[skip:end]
 	if end < len(members) {
-		object["Members@odata.nextLink"] = path + "?$skip=" + strconv.Itoa(end)
+		next := path + "?$skip=" + strconv.Itoa(end)
+		if expand := values.Get("$expand"); expand != "" {
+			next += "&$expand=" + expand
+		}
+		object["Members@odata.nextLink"] = next
 	}
 	cut, err := json.Marshal(object)
 	if err != nil {

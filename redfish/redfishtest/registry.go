@@ -18,6 +18,7 @@ type attribute struct {
 	Name      string `json:"AttributeName"`
 	Type      string
 	ReadOnly  bool
+	Default   any `json:"DefaultValue"`
 	MaxLength *int
 	Lower     *json.Number `json:"LowerBound"`
 	Upper     *json.Number `json:"UpperBound"`

@@ -112,6 +112,9 @@ func (b *BMC) answer(req *request, raw []byte) reply {
 	if refusal, refused := b.precondition(req); refused {
 		return refusal
 	}
+	if refusal, locked := b.lockedDown(req); locked {
+		return refusal
+	}
 	return handler(req)
 }
 

@@ -33,8 +33,8 @@ func canonical(uri string) string {
 	return path + "?" + query
 }
 
-// find resolves a requested URI to a stored one. A query that is no page of
-// its own ($expand, $select) is ignored, as BMCs without that feature do.
+// find resolves a requested URI to a stored one, without a query that is no page
+// of its own ($expand, $select).
 func (s *store) find(uri string) (string, bool) {
 	key := canonical(uri)
 	candidates := []string{key}

@@ -36,6 +36,7 @@ type system struct {
 
 	boot       Boot
 	bootFixed  map[string]any // Boot as the tree has it
+	bootOrder  []any          // as it was set; nil: that of the tree
 	viaSetting bool           // the override was set on the settings object and shows there
 	settings   string         // URI of the system's settings object, or ""
 
@@ -76,6 +77,7 @@ func (b *BMC) discover() error {
 	if len(b.systems) == 0 {
 		return fmt.Errorf("simulated BMC: no system in the tree has a Reset action")
 	}
+	b.discoverLockdown()
 	b.discoverClocks(root)
 	b.discoverLogs(root)
 	b.discoverEvents(root)

@@ -80,11 +80,19 @@ func (ts *tasks) add(b *BMC, req *request, name string, waits bool) *task {
 	}
 	b.effect(req, "task.create", id, func() {
 		ts.list = append(ts.list, t)
+		if t.job != "" {
+			b.routes[t.job] = route{http.MethodDelete: func(req *request) reply { return b.deleteJob(req, t) }}
+		}
 		if len(ts.list) > maxTasks {
 			ts.list = slices.Delete(ts.list, 0, len(ts.list)-maxTasks)
 		}
 	})
 	return t
+}
+
+// remove forgets a task.
+func (ts *tasks) remove(t *task) {
+	ts.list = slices.DeleteFunc(ts.list, func(other *task) bool { return other == t })
 }
 
 // accepted answers 202 with the task, in header and body or the body alone.

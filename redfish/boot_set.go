@@ -1,0 +1,181 @@
+package redfish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// discAliases are the words for a virtual CD, of which a BMC knows one or two.
+var discAliases = []string{"Cd", "UsbCd", "UefiUsbCd", "CD/DVD"}
+
+// SetBoot sets the override, sends only what differs, and reads it back: a BMC
+// may answer 200 and apply nothing, or 400 and apply it. It wraps ErrUnsupported
+// where the BMC has no override, or has what is wanted among its BIOS attributes
+// and they are not in force (PlanBoot names them); ErrBadValue where it lists its
+// targets and the wanted one is not among them.
+func (c *Client) SetBoot(ctx context.Context, want Boot) error {
+	plan, place, err := c.planBoot(ctx, want)
+	if err != nil {
+		return err
+	}
+	if len(plan.Changes) > 0 {
+		return fmt.Errorf("BMC %s: %w in its override: %s; the BIOS must have %s first", c.cfg.Addr, ErrUnsupported, plan.Why, plan.Changes[0].Attribute)
+	}
+	want = plan.Override
+	if place.boot.same(want) {
+		return nil
+	}
+	if err := c.tryBoot(ctx, place, want); err != nil {
+		return fmt.Errorf("BMC %s: boot override %s was not taken: %w; set it by hand or use virtual media", c.cfg.Addr, want, err)
+	}
+	return nil
+}
+
+// tryBoot sends one form after the other until the override reads as wanted: in
+// the order of bootBodies, and where the BMC names another place for it (ASRock on
+// AMI: OperationSupportedInFutureStateURI, Redfish-Tacklebox #144), there.
+func (c *Client) tryBoot(ctx context.Context, place bootPlace, want Boot) error {
+	bodies := c.bootBodies(place.boot, want)
+	last, elsewhere := c.bootLadder(ctx, place, want, bodies)
+	if elsewhere == "" {
+		return last
+	}
+	c.cfg.Log.InfoContext(ctx, "the boot override is set elsewhere", "bmc", c.cfg.Addr, "uri", elsewhere)
+	place.uri, place.etag = elsewhere, ""
+	again, _ := c.bootLadder(ctx, place, want, bodies)
+	return again
+}
+
+func (c *Client) bootLadder(ctx context.Context, place bootPlace, want Boot, bodies []map[string]any) (last error, elsewhere link) {
+	uri := place.uri
+	for i, body := range bodies {
+		a, sent := c.patchAnswer(ctx, uri, place.etag, map[string]any{"Boot": body})
+		if sent != nil && statusOf(sent) == 0 && !isLost(sent) {
+			return sent, ""
+		}
+		if to := place.futureState(sent); to != "" && to != uri {
+			return sent, to
+		}
+		set, err := c.readBack(ctx, a, func() (ok bool, err error) {
+			place, err = c.bootPlace(ctx)
+			return place.boot.same(want) || uri != place.uri && c.stagedBoot(ctx, uri).same(want), err
+		})
+		if err != nil {
+			return fmt.Errorf("read it back: %w", errors.Join(sent, err)), ""
+		}
+		if set {
+			return nil, ""
+		}
+		last = fmt.Errorf("accepted, but it reads %s", place.boot)
+		if sent != nil {
+			last = fmt.Errorf("%w, and it reads %s", sent, place.boot)
+		}
+		if errors.Is(sent, ErrAuth) || errors.Is(sent, ErrLockdown) || errors.Is(sent, ErrLicence) {
+			break
+		}
+		if i+1 < len(bodies) {
+			c.cfg.Log.InfoContext(ctx, "boot override not taken, the next form is tried", "bmc", c.cfg.Addr, "err", last)
+		}
+	}
+	return last, ""
+}
+
+// futureState is the resource that a refusal points to, "" where it does not.
+func (p bootPlace) futureState(err error) link {
+	se, ok := errors.AsType[*StatusError](err)
+	if !ok || !se.has("OperationSupportedInFutureStateURI") {
+		return ""
+	}
+	for _, arg := range se.args {
+		if strings.HasPrefix(arg, "/redfish/") {
+			return link(arg)
+		}
+	}
+	if p.future != "" {
+		return p.future
+	}
+	return link(strings.TrimRight(string(p.uri), "/") + "/SD") // where AMI has it
+}
+
+// stagedBoot reads the override of a resource that is not linked as its place.
+func (c *Client) stagedBoot(ctx context.Context, uri link) Boot {
+	var doc systemDoc
+	if _, err := c.get(ctx, uri, &doc); err != nil {
+		return Boot{}
+	}
+	return doc.Boot.value.boot()
+}
+
+func (b Boot) String() string {
+	s := b.Target + "/" + b.Enabled
+	if b.Mode != "" {
+		s += "/" + b.Mode
+	}
+	return s
+}
+
+func cmpError(err, otherwise error) error {
+	if err != nil {
+		return err
+	}
+	return otherwise
+}
+
+// target finds the BMC's word for the wanted target. No list does not mean that
+// nothing is allowed.
+func (b Boot) target(want Boot) (string, error) {
+	if want.Enabled == overrideOff {
+		return "None", nil
+	}
+	names := []string{want.Target}
+	if slices.Contains(discAliases, want.Target) {
+		names = append(names, discAliases...)
+	}
+	for _, name := range names {
+		for _, a := range b.Allowed {
+			if strings.EqualFold(a, name) {
+				return a, nil
+			}
+		}
+	}
+	if len(b.Allowed) > 0 || want.Target == "" {
+		return "", fmt.Errorf("%w: boot target %q; this BMC offers %s", ErrBadValue, want.Target, strings.Join(b.Allowed, ", "))
+	}
+	return want.Target, nil
+}
+
+// bootBodies are the forms to try: BMCs differ on whether the mode must be sent
+// (Supermicro falls back to Legacy without it) or must not (iLO5 calls it
+// read-only). First only what differs.
+func (c *Client) bootBodies(now, want Boot) []map[string]any {
+	least := map[string]any{"BootSourceOverrideEnabled": want.Enabled, "BootSourceOverrideTarget": want.Target}
+	// An empty HttpBootUri that nobody asked for makes an iLO refuse even Pxe
+	// (gofish #507).
+	if want.HTTPBootURI != "" && want.HTTPBootURI != now.HTTPBootURI {
+		least["HttpBootUri"] = want.HTTPBootURI
+	}
+	if want.Path != "" {
+		least["UefiTargetBootSourceOverride"] = want.Path
+	}
+	if want.Next != "" {
+		least["BootNext"] = want.Next
+	}
+	mode := firstOf(want.Mode, now.Mode)
+	if mode == "" {
+		return []map[string]any{least}
+	}
+	full := maps.Clone(least)
+	full["BootSourceOverrideMode"] = mode
+	differs := want.Mode != "" && !strings.EqualFold(want.Mode, now.Mode)
+	switch {
+	case differs && now.Mode != "":
+		return []map[string]any{full}
+	case differs || c.behaviour.bootMode():
+		return []map[string]any{full, least}
+	}
+	return []map[string]any{least, full}
+}
