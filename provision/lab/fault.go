@@ -71,6 +71,7 @@ func (l *Lab) Fault(ctx context.Context, machine, name, value string) (string, e
 	}
 	m.note("fault %s", strings.TrimSpace(name+" "+value))
 	m.setFault(name)
+	m.bmc.wake()
 	if f.Cold {
 		note = strings.TrimSpace(note + " " + coldNote(m))
 	}
@@ -110,6 +111,7 @@ func (l *Lab) heal(ctx context.Context, m *Machine) (string, error) {
 		m.clearFault(name)
 	}
 	m.note("fault none")
+	m.bmc.wake()
 	var note []string
 	if len(stay) > 0 {
 		note = append(note, "Counters and logs keep "+strings.Join(stay, ", ")+" until a power cycle.")

@@ -83,6 +83,15 @@ func eccFault(kind eccKind) putFault {
 		}
 		ctx, cancel := context.WithTimeout(ctx, eccLimit)
 		defer cancel()
-		return "", m.edac.inject(ctx, kind, channel, r)
+		if err := m.edac.inject(ctx, kind, channel, r); err != nil {
+			return "", err
+		}
+		return "", m.LogECC(eccSlot(m.spec, channel, r), kind == eccUncorrected)
 	}
+}
+
+// eccSlot is the module behind a channel and rank of the memory controller, which
+// has two modules in each channel, of two ranks.
+func eccSlot(s Spec, channel, rank int) string {
+	return s.DIMMs[rank/2*edacChannels+channel].Slot
 }

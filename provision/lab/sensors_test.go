@@ -120,3 +120,13 @@ func TestSensorEvents(t *testing.T) {
 		})
 	}
 }
+
+// The slot that memory faults hit is the one behind the default channel and rank.
+func TestECCSlot(t *testing.T) {
+	spec := testSpec(t)
+	for place, want := range map[[2]int]string{{0, 0}: "DIMM_A1", {1, 0}: "DIMM_B1", {0, 2}: faultyDIMM, {1, 2}: "DIMM_D1"} {
+		if got := eccSlot(spec, place[0], place[1]); got != want {
+			t.Errorf("channel %d rank %d is %s, want %s", place[0], place[1], got, want)
+		}
+	}
+}
