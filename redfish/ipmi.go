@@ -27,6 +27,7 @@ type IPMI struct {
 	guid   string        // of the system, "" where it has none
 	mac    string        // of the BMC, read only where there is no GUID
 	sdrs   *sdrCache
+	log    selCache
 	boot   bootMemory
 
 	closing sync.Once
@@ -253,8 +254,12 @@ func (c *IPMI) Transport() string {
 }
 
 // Recorded gives what was read so far, raw bytes in hex beside what they mean, keyed
-// by "ipmi:" and what it is of.
+// by "ipmi:/" and what it is of.
 func (c *IPMI) Recorded() map[string]json.RawMessage { return c.record.all() }
+
+// Forget drops what was recorded, so that Recorded gives what is read from now on:
+// the evidence of one reading.
+func (c *IPMI) Forget() { c.record.forget() }
 
 func (c *IPMI) keep(key string, doc any) {
 	b, err := json.Marshal(doc)
@@ -262,5 +267,5 @@ func (c *IPMI) keep(key string, doc any) {
 		c.cfg.Log.Warn("evidence not kept", "bmc", c.cfg.Addr, "key", key, "err", err)
 		return
 	}
-	c.record.keep("ipmi:"+key, b)
+	c.record.keep("ipmi:/"+key, b)
 }

@@ -37,10 +37,10 @@ func (c *IPMI) identity(ctx context.Context, unread *gaps) (Identity, ipmiDevice
 	}
 	fru, err := c.readFRU(ctx, 0)
 	if err != nil {
-		unread.add("ipmi:fru/0", err)
+		unread.add("ipmi:/fru/0", err)
 	}
 	for _, why := range fru.remarks {
-		unread.add("ipmi:fru/0", errors.New(why))
+		unread.add("ipmi:/fru/0", errors.New(why))
 	}
 	id := Identity{
 		Manufacturer:  firstOf(fru.product.field(productMaker), fru.board.field(boardMaker)),
@@ -54,7 +54,7 @@ func (c *IPMI) identity(ctx context.Context, unread *gaps) (Identity, ipmiDevice
 		NICMACs:       []string{},
 	}
 	if id.BMCMAC, err = c.ownMAC(ctx); err != nil {
-		unread.add("ipmi:lan", err)
+		unread.add("ipmi:/lan", err)
 	}
 	c.keep("identity", id)
 	return id, device, ctx.Err()

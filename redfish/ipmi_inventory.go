@@ -26,13 +26,13 @@ func (c *IPMI) Inventory(ctx context.Context) (Inventory, error) {
 	if err != nil {
 		return Inventory{}, err
 	}
-	inv := Inventory{System: id, Firmware: []Firmware{{Name: "BMC", Version: device.firmware, URI: "ipmi:device"}}}
+	inv := Inventory{System: id, Firmware: []Firmware{{Name: "BMC", Version: device.firmware, URI: "ipmi:/device"}}}
 	records, remarks, err := c.records(ctx)
 	if err != nil {
-		unread.add("ipmi:sdr", err)
+		unread.add("ipmi:/sdr", err)
 	}
 	for _, why := range remarks {
-		unread.add("ipmi:sdr", errors.New(why))
+		unread.add("ipmi:/sdr", errors.New(why))
 	}
 	for _, s := range records {
 		if s.kind == types.SDRRecordTypeFRUDeviceLocator && s.owner == types.BMC_SA && s.fruLogical && s.fruDevice != 0 {
@@ -58,7 +58,7 @@ func (c *IPMI) addPart(ctx context.Context, inv *Inventory, s sdr, unread *gaps)
 	if !supply && !module {
 		return
 	}
-	uri := fmt.Sprintf("ipmi:fru/%d", s.fruDevice)
+	uri := fmt.Sprintf("ipmi:/fru/%d", s.fruDevice)
 	fru, err := c.readFRU(ctx, s.fruDevice)
 	switch {
 	case codeOf(err) == codeNotPresent:
@@ -87,5 +87,5 @@ func (c *IPMI) Firmware(ctx context.Context) ([]Firmware, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []Firmware{{Name: "BMC", Version: device.firmware, URI: "ipmi:device"}}, nil
+	return []Firmware{{Name: "BMC", Version: device.firmware, URI: "ipmi:/device"}}, nil
 }

@@ -141,7 +141,9 @@ type sdrCache struct {
 	mu      sync.Mutex
 	read    bool
 	records []sdr
+	raw     []string // in hex
 	remarks []string
+	limits  map[[2]byte]Thresholds // by LUN and number of the sensor
 }
 
 // records reads all sensor data records once. A record that cannot be read is a
@@ -164,9 +166,8 @@ func (c *IPMI) records(ctx context.Context) ([]sdr, []string, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("sensor data records: %w", err)
 	}
-	hexed := make([]string, len(raw))
-	for i, b := range raw {
-		hexed[i] = hex.EncodeToString(b)
+	for _, b := range raw {
+		c.sdrs.raw = append(c.sdrs.raw, hex.EncodeToString(b))
 		s, err := parseSDR(b)
 		if err != nil {
 			r.remarks = append(r.remarks, err.Error())
@@ -174,8 +175,8 @@ func (c *IPMI) records(ctx context.Context) ([]sdr, []string, error) {
 		}
 		c.sdrs.records = append(c.sdrs.records, s)
 	}
-	c.keep("sdr", map[string]any{"records": hexed, "remarks": r.remarks})
-	c.sdrs.read, c.sdrs.remarks = true, r.remarks
+	c.keep("sdr", map[string]any{"records": c.sdrs.raw, "remarks": r.remarks})
+	c.sdrs.read, c.sdrs.remarks, c.sdrs.limits = true, r.remarks, map[[2]byte]Thresholds{}
 	return c.sdrs.records, c.sdrs.remarks, nil
 }
 

@@ -2,9 +2,13 @@ package redfish
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/bougou/go-ipmi/pkg/types"
@@ -28,7 +32,7 @@ const (
 // time gives everything. An entry from before the BMC's clock was set has no time
 // and is always given. The error is for a log that could not be read to its end.
 func (c *IPMI) Log(ctx context.Context, since time.Time) ([]LogEntry, error) {
-	raw, err := c.readSEL(ctx)
+	raw, full, err := c.readSEL(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +44,11 @@ func (c *IPMI) Log(ctx context.Context, since time.Time) ([]LogEntry, error) {
 		c.cfg.Log.WarnContext(ctx, "sensors of the log are not named", "bmc", c.cfg.Addr, "err", err)
 	}
 	if !since.IsZero() {
-		since = since.Add(c.clockAhead(ctx))
+		_, skew, err := c.Clock(ctx)
+		if err != nil && !errors.Is(err, ErrUnsupported) {
+			return nil, err
+		}
+		since = since.Add(skew).Truncate(time.Second) // the log knows no fractions
 	}
 	list := []LogEntry{}
 	hexed := make([]string, len(raw))
@@ -50,54 +58,99 @@ func (c *IPMI) Log(ctx context.Context, since time.Time) ([]LogEntry, error) {
 			list = append(list, e)
 		}
 	}
-	c.keep("sel", map[string]any{"records": hexed})
+	c.keep("sel", map[string]any{"entries": list, "records": hexed, "overflow": full})
 	return list, nil
 }
 
-// clockAhead is how far the BMC's clock is ahead of ours, 0 where it does not say.
-func (c *IPMI) clockAhead(ctx context.Context) time.Duration {
+// Clock reads the clock of the event log, in whole seconds, and by how much it is
+// ahead of ours. It wraps ErrUnsupported where the BMC tells none, or none was set.
+func (c *IPMI) Clock(ctx context.Context) (bmc time.Time, skew time.Duration, err error) {
 	b, err := c.command(ctx, ipmiCommand{name: "Get SEL Time", netFn: netFnStorage, cmd: cmdSELTime})
-	if err != nil || len(b) < 4 {
-		return 0
+	if err != nil && !notOffered(err) {
+		return time.Time{}, 0, err
 	}
-	now := selTime(b)
-	if now.IsZero() {
-		return 0
+	if err == nil && len(b) >= 4 {
+		bmc = selTime(b)
 	}
-	return time.Until(now).Round(time.Second)
+	if bmc.IsZero() {
+		return time.Time{}, 0, fmt.Errorf("BMC %s: clock: %w", c.cfg.Addr, ErrUnsupported)
+	}
+	return bmc, time.Until(bmc), nil
 }
 
-// readSEL reads all records. Where the log is cleared meanwhile, reading begins
-// again.
-func (c *IPMI) readSEL(ctx context.Context) ([][]byte, error) {
-	info, err := c.command(ctx, ipmiCommand{name: "Get SEL Info", netFn: netFnStorage, cmd: cmdSELInfo})
-	if notOffered(err) {
-		return nil, fmt.Errorf("BMC %s: %w: no event log (%w)", c.cfg.Addr, ErrUnsupported, err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if len(info) < 3 {
-		return nil, fmt.Errorf("BMC %s: Get SEL Info: only %d bytes", c.cfg.Addr, len(info))
-	}
+// selCache is the log as it was read last in this session: a log of thousands is read
+// once, and then only what is new.
+type selCache struct {
+	mu      sync.Mutex
+	info    selInfo
+	records [][]byte
+}
+
+// selInfo is what Get SEL Info tells.
+type selInfo struct {
+	count         uint16
+	added, erased uint32 // when, by the BMC's clock
+	full          bool   // it lost entries because it was full
+}
+
+// readSEL reads all records, and whether the log lost some because it was full. Where
+// the log is cleared meanwhile, reading begins again.
+func (c *IPMI) readSEL(ctx context.Context) (records [][]byte, full bool, err error) {
+	c.log.mu.Lock()
+	defer c.log.mu.Unlock()
 	for range 3 {
-		var out [][]byte
-		out, err = c.walkSEL(ctx)
-		if codeOf(err) != codeNotPresent {
-			return out, err
+		var info selInfo
+		if info, err = c.selInfo(ctx); err != nil {
+			return nil, info.full, err
 		}
-		if info, again := c.command(ctx, ipmiCommand{name: "Get SEL Info", netFn: netFnStorage, cmd: cmdSELInfo}); again == nil && len(info) > 2 && le16(info[1:]) == 0 {
-			return nil, nil // empty logs answer so
+		known := c.log.records
+		if info != c.log.info || len(known) == 0 {
+			if info.erased != c.log.info.erased || info.count < c.log.info.count {
+				known = nil
+			}
+			known, err = c.walkSEL(ctx, known)
 		}
+		c.log.info, c.log.records = info, known
+		switch {
+		case err == nil:
+			return known, info.full, nil
+		case codeOf(err) != codeNotPresent:
+			c.log.records = nil
+			return nil, info.full, err
+		case info.count == 0: // empty logs answer so
+			return nil, info.full, nil
+		}
+		c.log.records = nil
 	}
-	return nil, err
+	return nil, full, err
 }
 
-func (c *IPMI) walkSEL(ctx context.Context) ([][]byte, error) {
-	var out [][]byte
-	seen := map[uint16]bool{}
+func (c *IPMI) selInfo(ctx context.Context) (selInfo, error) {
+	b, err := c.command(ctx, ipmiCommand{name: "Get SEL Info", netFn: netFnStorage, cmd: cmdSELInfo})
+	switch {
+	case notOffered(err):
+		return selInfo{}, fmt.Errorf("BMC %s: %w: no event log (%w)", c.cfg.Addr, ErrUnsupported, err)
+	case err != nil:
+		return selInfo{}, err
+	case len(b) < 14:
+		return selInfo{}, fmt.Errorf("BMC %s: Get SEL Info: only %d bytes", c.cfg.Addr, len(b))
+	}
+	const overflow = 0x80
+	return selInfo{
+		count: le16(b[1:]), added: binary.LittleEndian.Uint32(b[5:]), erased: binary.LittleEndian.Uint32(b[9:]), full: b[13]&overflow != 0,
+	}, nil
+}
+
+// walkSEL follows the chain of records, from the last one that is known.
+func (c *IPMI) walkSEL(ctx context.Context, known [][]byte) ([][]byte, error) {
+	out := slices.Clone(known)
+	id, seen := uint16(0), map[uint16]bool{}
+	if len(known) > 0 {
+		id = le16(known[len(known)-1])
+		out = out[:len(out)-1] // is read again: it tells which is next
+	}
 	reservation, lost := c.reserveSEL(ctx), 0
-	for id := uint16(0); id != lastRecord; {
+	for id != lastRecord {
 		if seen[id] || len(seen) > 1<<16-2 {
 			return nil, fmt.Errorf("BMC %s: the event log goes round in a circle at record 0x%04x", c.cfg.Addr, id)
 		}

@@ -18,14 +18,12 @@ const (
 
 // Sensors reads every sensor that the BMC describes, in the order of its records. A
 // sensor that gives no figure now has no Reading, and State says why: Absent,
-// Disabled, or UnavailableOffline. The error is for a BMC that describes none.
+// Disabled, or UnavailableOffline. With a PartialError there are the sensors whose
+// record could be read. It wraps ErrUnsupported where the BMC describes none.
 func (c *IPMI) Sensors(ctx context.Context) ([]Sensor, error) {
 	records, remarks, err := c.records(ctx)
 	if err != nil {
 		return nil, err
-	}
-	for _, why := range remarks {
-		c.cfg.Log.WarnContext(ctx, "sensor record not read", "bmc", c.cfg.Addr, "why", why)
 	}
 	list := []Sensor{}
 	raw := map[string]string{}
@@ -44,8 +42,11 @@ func (c *IPMI) Sensors(ctx context.Context) ([]Sensor, error) {
 			list = append(list, read)
 		}
 	}
-	c.keep("readings", raw)
-	if len(list) == 0 {
+	c.keep("sdr", map[string]any{"sensors": list, "records": c.sdrs.raw, "remarks": remarks, "readings": raw})
+	switch {
+	case len(remarks) > 0:
+		return list, &PartialError{Addr: c.cfg.Addr, Missing: remarks}
+	case len(list) == 0:
 		return list, fmt.Errorf("BMC %s: %w: it describes no sensors", c.cfg.Addr, ErrUnsupported)
 	}
 	return list, nil
@@ -107,9 +108,17 @@ func (c *IPMI) fill(ctx context.Context, out *Sensor, s sdr, r sensor.GetSensorR
 	return c.thresholds(ctx, out, s)
 }
 
-// thresholds reads the limits in force; a board with fixed limits has them in the
-// record.
+// thresholds reads the limits in force, once in a session; a board with fixed limits
+// has them in the record.
 func (c *IPMI) thresholds(ctx context.Context, out *Sensor, s sdr) error {
+	place := [2]byte{s.lun, s.number}
+	c.sdrs.mu.Lock()
+	known, ok := c.sdrs.limits[place]
+	c.sdrs.mu.Unlock()
+	if ok {
+		out.Thresholds = known
+		return nil
+	}
 	readable, raw := byte(s.mask), s.thresholds
 	b, err := c.command(ctx, ipmiCommand{name: "Get Sensor Thresholds", netFn: netFnSensor, cmd: cmdThresholds, lun: s.lun, data: []byte{s.number}})
 	switch {
@@ -127,6 +136,9 @@ func (c *IPMI) thresholds(ctx context.Context, out *Sensor, s sdr) error {
 			}
 		}
 	}
+	c.sdrs.mu.Lock()
+	defer c.sdrs.mu.Unlock()
+	c.sdrs.limits[place] = *t
 	return nil
 }
 
