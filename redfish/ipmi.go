@@ -114,6 +114,7 @@ func openIPMISession(ctx context.Context, cfg Config) (ipmiLink, error) {
 		}
 		return nil, err
 	}
+	s.remember()
 	return s, nil
 }
 
@@ -137,6 +138,7 @@ func (c *IPMI) greet(ctx context.Context) error {
 		return err
 	}
 	c.guid = guid
+	c.sweep(ctx)
 	if guid == "" {
 		if c.mac, err = c.ownMAC(ctx); err != nil && codeOf(err) == 0 {
 			return err

@@ -13,7 +13,6 @@ import (
 )
 
 const (
-	cmdSessionInfo       = 0x3d
 	cmdActivatePayload   = 0x48
 	cmdDeactivatePayload = 0x49
 	cmdPayloadInstance   = 0x4b
@@ -112,23 +111,12 @@ func (c *IPMI) leftBehind(ctx context.Context, s *ipmiSession) bool {
 	if mine {
 		return true
 	}
-	const thisSession, byID = 0x00, 0xff
-	info := func(data ...byte) []byte {
-		b, err := c.command(ctx, ipmiCommand{name: "Get Session Info", netFn: netFnApp, cmd: cmdSessionInfo, data: data})
-		if err != nil || len(b) < 18 {
-			return nil
-		}
-		return b
+	self, err := c.sessionInfo(ctx, nil)
+	other, err2 := c.sessionInfo(ctx, owner[:4])
+	if err != nil || err2 != nil || self.user != other.user || self.origin.Addr() != other.origin.Addr() || self.origin.Addr() != s.origin().Addr() {
+		return false // behind a NAT another machine may look like ours
 	}
-	self, other := info(thisSession), info(append([]byte{byID}, owner[:4]...)...)
-	if self == nil || other == nil || self[3] != other[3] || string(self[6:10]) != string(other[6:10]) {
-		return false
-	}
-	local, ok := s.conn.LocalAddr().(*net.UDPAddr)
-	if !ok || !local.IP.Equal(net.IP(self[6:10])) {
-		return false // seen through a NAT: another machine may look like ours
-	}
-	socket, err := net.ListenUDP("udp", &net.UDPAddr{IP: local.IP, Port: int(le16(other[16:]))})
+	socket, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(other.origin))
 	if err != nil {
 		return false // a process has it: it lives
 	}

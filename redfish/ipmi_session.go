@@ -49,6 +49,8 @@ type ipmiSession struct {
 	privilege types.PrivilegeLevel
 	guid      [16]byte // as the BMC gave it in the handshake
 	last      time.Time
+	hold      SessionHold // what is remembered of the session; may be nil
+	touched   time.Time
 }
 
 // ipmiAnswer is one answer to a command.
@@ -178,7 +180,9 @@ func (s *ipmiSession) send(ctx context.Context, c ipmiCommand) ([]byte, error) {
 		return nil, fmt.Errorf("BMC %s: %s: %w", s.cfg.Addr, c.name, context.Cause(ctx))
 	case err != nil:
 		return nil, &lostError{silent: true, error: fmt.Errorf("%w: BMC %s silent for %s after %s; if it is restarting, wait and ask again", ErrUnreachable, s.cfg.Addr, limit, c.name)}
-	case answer.code != 0:
+	}
+	s.used()
+	if answer.code != 0 {
 		return nil, fmt.Errorf("BMC %s: %w", s.cfg.Addr, &ipmiError{command: c.name, code: answer.code})
 	}
 	return answer.data, nil
@@ -259,16 +263,18 @@ func (s *ipmiSession) stale() bool {
 	return time.Since(s.last) > ipmiIdle
 }
 
-func (s *ipmiSession) endOf() ipmiCommand {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return ipmiCommand{name: "Close Session", netFn: netFnApp, cmd: cmdCloseSession, data: binary.LittleEndian.AppendUint32(nil, s.remote)}
+func closeSession(id uint32) ipmiCommand {
+	return ipmiCommand{name: "Close Session", netFn: netFnApp, cmd: cmdCloseSession, data: binary.LittleEndian.AppendUint32(nil, id)}
 }
 
 // forget asks the BMC once to end the session, and waits for no answer: it was silent
 // before.
 func (s *ipmiSession) forget() {
-	_ = s.write(types.PayloadTypeIPMI, packRequest(s.endOf(), s.nextRequest()))
+	s.mu.Lock()
+	id := s.remote
+	s.mu.Unlock()
+	_ = s.write(types.PayloadTypeIPMI, packRequest(closeSession(id), s.nextRequest()))
+	s.letGo(false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keys = nil
@@ -278,17 +284,18 @@ func (s *ipmiSession) forget() {
 // own, because it matters most after a cancellation.
 func (s *ipmiSession) close() error {
 	s.mu.Lock()
-	open := s.keys != nil
+	open, id := s.keys != nil, s.remote
 	s.mu.Unlock()
 	var err error
 	if open {
 		ctx, cancel := context.WithTimeout(context.Background(), min(s.patience(), ipmiClose))
 		defer cancel()
-		_, err = s.send(ctx, s.endOf())
+		_, err = s.send(ctx, closeSession(id))
 		if codeOf(err) != 0 {
 			err = nil // it is closed, or was not known any more
 		}
 	}
+	s.letGo(err == nil)
 	close(s.closing)
 	socket := s.conn.Close()
 	<-s.ended
