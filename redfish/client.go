@@ -35,13 +35,9 @@ type Client struct {
 // ErrAmbiguousSystem.
 func Open(ctx context.Context, cfg Config) (*Client, error) {
 	cfg = cfg.withDefaults()
-	c := &Client{cfg: cfg, trust: &trust{cfg: cfg.TLS, addr: cfg.Addr}, record: newRecorder(cfg.Password)}
-	var err error
-	if c.t, err = newTransport(cfg, c.trust, c.record); err != nil {
+	c, err := newClient(cfg)
+	if err != nil {
 		return nil, err
-	}
-	c.t.session = &session{
-		t: c.t, user: cfg.User, password: cfg.Password, refusals: cfg.Refusals, store: cfg.Sessions, collection: defaultSessions, probe: defaultSessions,
 	}
 	if err := c.open(ctx); err != nil {
 		if closing := c.Close(); closing != nil {
@@ -52,30 +48,51 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	return c, nil
 }
 
-func (c *Client) open(ctx context.Context) error {
-	const root = "/redfish/v1/"
-	// The service root is open to all; a BMC that asks for a login even there
-	// is asked again after it.
-	_, err := c.get(ctx, root, &c.root)
-	closed := statusOf(err) == http.StatusUnauthorized || statusOf(err) == http.StatusForbidden ||
-		errors.Is(err, ErrAuth)
+// newClient makes a client that has not asked for anything.
+func newClient(cfg Config) (*Client, error) {
+	c := &Client{cfg: cfg, trust: &trust{cfg: cfg.TLS, addr: cfg.Addr}, record: newRecorder(cfg.Password)}
+	var err error
+	if c.t, err = newTransport(cfg, c.trust, c.record); err != nil {
+		return nil, err
+	}
+	c.t.session = &session{
+		t: c.t, user: cfg.User, password: cfg.Password, refusals: cfg.Refusals, store: cfg.Sessions, collection: defaultSessions, probe: defaultSessions,
+	}
+	return c, nil
+}
+
+const serviceRoot = "/redfish/v1/"
+
+// readRoot reads the service root, which is open to all; a BMC that asks for a login
+// even there (closed) is asked again after it.
+func (c *Client) readRoot(ctx context.Context) (closed bool, err error) {
+	_, err = c.get(ctx, serviceRoot, &c.root)
+	closed = statusOf(err) == http.StatusUnauthorized || statusOf(err) == http.StatusForbidden || errors.Is(err, ErrAuth)
 	if err != nil && !closed {
-		return err
+		return false, err
 	}
 	if sessions := c.root.Links.value.Sessions; sessions != "" {
 		c.t.session.collection = string(sessions)
 	}
 	switch { // a BMC without sessions may have no list of them either
 	case closed:
-		c.t.session.probe = root
+		c.t.session.probe = serviceRoot
 	case c.root.Systems != "":
 		c.t.session.probe = string(c.root.Systems)
+	}
+	return closed, nil
+}
+
+func (c *Client) open(ctx context.Context) error {
+	closed, err := c.readRoot(ctx)
+	if err != nil {
+		return err
 	}
 	if err := c.t.session.open(ctx); err != nil {
 		return err
 	}
 	if closed {
-		if _, err := c.get(ctx, root, &c.root); err != nil {
+		if _, err := c.get(ctx, serviceRoot, &c.root); err != nil {
 			return err
 		}
 	}

@@ -36,6 +36,7 @@ type session struct {
 	tried   bool        // a login was sent
 	hold    SessionHold // what is remembered of the session; may be nil
 	touched time.Time
+	due     []string // arguments of PasswordChangeRequired
 
 	login sync.Mutex // one login at a time
 }
@@ -84,10 +85,11 @@ func (s *session) open(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	s.tried = true
+	password := s.password
 	s.mu.Unlock()
 	lctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loginTimeout)
 	defer cancel()
-	c := call{method: http.MethodPost, uri: s.collection, body: map[string]string{"UserName": s.user, "Password": s.password}}
+	c := call{method: http.MethodPost, uri: s.collection, body: map[string]string{"UserName": s.user, "Password": password}}
 	a, err := s.t.once(lctx, c)
 	if err != nil {
 		return err
@@ -128,6 +130,7 @@ func (s *session) accept(ctx context.Context, a *answer) error {
 	s.keep(a, uri)
 	for _, m := range messages(a.body) {
 		if classOf(string(m.ID)) == wantsPassword {
+			s.due = m.Args
 			return fmt.Errorf("BMC %s: %w: set it once, then update the password reference", s.t.addr, ErrPasswordChange)
 		}
 	}

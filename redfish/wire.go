@@ -68,15 +68,16 @@ func oem(doc oemDoc, vendor string, into any) {
 }
 
 type rootDoc struct {
-	Vendor  text   `json:"Vendor"`
-	Product text   `json:"Product"`
-	Oem     oemDoc `json:"Oem"`
-	Systems link   `json:"Systems"`
-	Update  link   `json:"UpdateService"`
-	Tasks   link   `json:"Tasks"`
-	Regs    link   `json:"Registries"`
-	Service link   `json:"SessionService"`
-	Offers  maybe[struct {
+	Vendor   text   `json:"Vendor"`
+	Product  text   `json:"Product"`
+	Oem      oemDoc `json:"Oem"`
+	Systems  link   `json:"Systems"`
+	Update   link   `json:"UpdateService"`
+	Tasks    link   `json:"Tasks"`
+	Regs     link   `json:"Registries"`
+	Service  link   `json:"SessionService"`
+	Accounts link   `json:"AccountService"`
+	Offers   maybe[struct {
 		Expand maybe[struct {
 			All     flag `json:"ExpandAll"`
 			NoLinks flag `json:"NoLinks"`
@@ -182,12 +183,13 @@ type chassisDoc struct {
 
 type managerDoc struct {
 	hardware
-	Firmware text   `json:"FirmwareVersion"`
-	Ethernet link   `json:"EthernetInterfaces"`
-	Logs     link   `json:"LogServices"`
-	DateTime text   `json:"DateTime"`
-	Offset   text   `json:"DateTimeLocalOffset"`
-	Oem      oemDoc `json:"Oem"`
+	Firmware  text   `json:"FirmwareVersion"`
+	Ethernet  link   `json:"EthernetInterfaces"`
+	Protocols link   `json:"NetworkProtocol"`
+	Logs      link   `json:"LogServices"`
+	DateTime  text   `json:"DateTime"`
+	Offset    text   `json:"DateTimeLocalOffset"`
+	Oem       oemDoc `json:"Oem"`
 }
 
 type ethernetDoc struct {
