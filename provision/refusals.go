@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,7 +44,7 @@ func (r *Refusals) Refused(addr, user, password string) (until time.Time, ok boo
 	defer func() { _ = f.Close() }()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		fields := strings.Fields(lines.Text())
-		if len(fields) != 4 || fields[0] != addr || fields[3] != refusalMark(fields[2], user, password) {
+		if len(fields) != 4 || account(fields[0]) != account(addr) || fields[3] != refusalMark(fields[2], user, password) {
 			continue
 		}
 		at, err := time.Parse(time.RFC3339, fields[1])
@@ -52,6 +53,16 @@ func (r *Refusals) Refused(addr, user, password string) (until time.Time, ok boo
 		}
 	}
 	return until, ok
+}
+
+// account is where a BMC counts refused logins: Redfish and IPMI at their own ports
+// are one.
+func account(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || port != "443" && port != "623" {
+		return addr
+	}
+	return host
 }
 
 // Refuse implements redfish.RefusalStore.

@@ -30,6 +30,8 @@ func TestRefusals(t *testing.T) {
 		{"10.0.12.7:443", "root", "calvin", refusalWindow + time.Second, false},
 		{"10.0.12.7:443", "root", "ca1vin", time.Second, false},
 		{"10.0.12.7:443", "admin", "calvin", time.Second, false},
+		{"10.0.12.7:623", "root", "calvin", time.Second, true}, // over IPMI it is the same account
+		{"10.0.12.7:8443", "root", "calvin", time.Second, false},
 		{"10.0.12.8:443", "root", "calvin", time.Second, false},
 	} {
 		other.now = func() time.Time { return now.Add(c.after) }
