@@ -95,18 +95,24 @@ func (r Ref) parts() (kind, rest string, err error) {
 func runCommand(ctx context.Context, line string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandDeadline)
 	defer cancel()
-	shell, flag := "/bin/sh", "-c"
-	if runtime.GOOS == "windows" {
-		shell, flag = "cmd", "/c"
-	}
-	cmd := exec.CommandContext(ctx, shell, flag, line)
-	cmd.WaitDelay = time.Second
+	cmd := shellCommand(ctx, line)
 	var out bytes.Buffer
 	cmd.Stdout = &out // its stderr may hold anything: not repeated
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("the command failed (%w); run it by hand to see why", err)
 	}
 	return out.String(), nil
+}
+
+// shellCommand is a line as the user would type it.
+func shellCommand(ctx context.Context, line string) *exec.Cmd {
+	shell, flag := "/bin/sh", "-c"
+	if runtime.GOOS == "windows" {
+		shell, flag = "cmd", "/c"
+	}
+	cmd := exec.CommandContext(ctx, shell, flag, line)
+	cmd.WaitDelay = time.Second
+	return cmd
 }
 
 func csvCell(rest, machine string) (string, error) {
