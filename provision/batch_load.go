@@ -266,7 +266,7 @@ func (l *loader) fromHere(r Ref) Ref {
 
 // path is a file beside the batch.
 func (l *loader) path(p string) string {
-	p = expandHome(p)
+	p = ExpandHome(p)
 	if filepath.IsAbs(p) {
 		return p
 	}

@@ -82,7 +82,7 @@ func (b *Bench) bmcConfig(ctx context.Context, m Machine) (redfish.Config, error
 	cfg.Refusals, cfg.Sessions = OpenRefusals(b.State), OpenSessionStore(b.State)
 	cfg.TLS = redfish.TLS{Mode: redfish.TLSMode(m.Login.TLS), Pins: OpenKnownBMCs(b.State), Legacy: m.Login.Legacy}
 	if file, ok := strings.CutPrefix(m.Login.TLS, "ca:"); ok {
-		cfg.TLS.Mode, cfg.TLS.CAFile = redfish.CA, expandHome(file)
+		cfg.TLS.Mode, cfg.TLS.CAFile = redfish.CA, ExpandHome(file)
 	}
 	return cfg, nil
 }
@@ -117,7 +117,7 @@ func (b *Bench) openNode(ctx context.Context, m Machine, f Facts) (burnin.Shell,
 		}
 		cfg.HostKeys, cfg.ConfigFile = append(cfg.HostKeys, key), "none"
 	} else if m.SSH.KnownHosts != "" {
-		cfg.KnownHosts = []string{expandHome(m.SSH.KnownHosts)}
+		cfg.KnownHosts = []string{ExpandHome(m.SSH.KnownHosts)}
 	}
 	return shell.DialSSH(ctx, cfg)
 }

@@ -39,7 +39,7 @@ func (r Ref) ResolveFor(ctx context.Context, machine string) (string, error) {
 			return "", fmt.Errorf("credential %s is not set; export %s", r, rest)
 		}
 	case "file":
-		b, err := os.ReadFile(expandHome(rest))
+		b, err := os.ReadFile(ExpandHome(rest))
 		if err != nil {
 			return "", fmt.Errorf("credential %s: %w", r, err)
 		}
@@ -73,7 +73,7 @@ func (r Ref) Check(machine string) error {
 		return nil
 	}
 	if kind == "file" {
-		if _, err := os.Stat(expandHome(rest)); err != nil {
+		if _, err := os.Stat(ExpandHome(rest)); err != nil {
 			return fmt.Errorf("credential %s: %w", r, withoutPath(err))
 		}
 		return nil
@@ -120,7 +120,7 @@ func csvCell(rest, machine string) (string, error) {
 	if !ok || column == "" {
 		return "", errors.New("write csv:FILE#COLUMN")
 	}
-	f, err := os.Open(expandHome(file))
+	f, err := os.Open(ExpandHome(file))
 	if err != nil {
 		return "", err
 	}
@@ -144,7 +144,8 @@ func csvCell(rest, machine string) (string, error) {
 	return "", fmt.Errorf("no row named %q", machine)
 }
 
-func expandHome(path string) string {
+// ExpandHome puts the user's home in the place of a "~/" at the beginning.
+func ExpandHome(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		if home, err := os.UserHomeDir(); err == nil {
 			return filepath.Join(home, rest)

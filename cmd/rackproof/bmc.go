@@ -34,6 +34,7 @@ const bmcLong = `Drive one BMC by hand, over Redfish.
   inventory                          what the BMC knows to be in the machine
   firmware                           the versions that run
   locate [on|off]                    show or switch the locator LED
+  password rotate                    give the account a new password
   forget-pin [UUID|MAC]              forget the certificate that was pinned
 
 Credentials are references: env:NAME, file:PATH, command:LINE. A changed
@@ -88,7 +89,7 @@ func (a *app) bmcVerbs(o *bmcOptions) *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		RunE: func(*cobra.Command, []string) error {
-			return usageError(errors.New("what shall the BMC do? power, boot, media, bios, inventory, firmware, locate or forget-pin"), "rackproof bmc --help")
+			return usageError(errors.New("what shall the BMC do? power, boot, media, bios, inventory, firmware, locate, password or forget-pin"), "rackproof bmc --help")
 		},
 		PersistentPreRun: func(*cobra.Command, []string) {
 			if a.verbose {
@@ -104,7 +105,7 @@ func (a *app) bmcVerbs(o *bmcOptions) *cobra.Command {
 	f.BoolVar(&a.json, "json", a.json, "results as JSON on stdout")
 	f.BoolVarP(&a.verbose, "verbose", "v", a.verbose, "log what is done to stderr")
 	f.StringVar(&a.stateDir, "state", a.stateDir, "state `folder`")
-	root.AddCommand(a.bmcPower(o), a.bmcBoot(o), a.bmcMedia(o), a.bmcBIOS(o), a.bmcInventory(o), a.bmcFirmware(o), a.bmcLocate(o), a.bmcForgetPin(o))
+	root.AddCommand(a.bmcPower(o), a.bmcBoot(o), a.bmcMedia(o), a.bmcBIOS(o), a.bmcInventory(o), a.bmcFirmware(o), a.bmcLocate(o), a.bmcPassword(o), a.bmcForgetPin(o))
 	return root
 }
 
@@ -133,9 +134,9 @@ func (a *app) withBMC(ctx context.Context, o *bmcOptions, acts bool, do func(*re
 		return usageError(err, "rackproof bmc --help")
 	}
 	if acts {
-		lease, err := provision.TakeLease(filepath.Join(state, "locks"), "BMC "+strings.ToLower(o.addr), provision.Holder("rackproof bmc"))
+		lease, err := a.leaseBMC(o, state)
 		if err != nil {
-			return &exitError{code: exitNotFinished, Code: "held", Machine: o.addr, Message: err.Error(), Next: "wait for it, or stop the run", err: err}
+			return err
 		}
 		defer func() { _ = lease.Release() }()
 	}
@@ -153,6 +154,15 @@ func (a *app) withBMC(ctx context.Context, o *bmcOptions, acts bool, do func(*re
 		a.progress("certificate of %s not checked (%s…)", o.addr, c.Fingerprint()[:16])
 	}
 	return bmcError(o.addr, do(c))
+}
+
+// leaseBMC keeps the BMC from a run, and from another verb that changes it.
+func (a *app) leaseBMC(o *bmcOptions, state string) (*provision.Lease, error) {
+	lease, err := provision.TakeLease(filepath.Join(state, "locks"), "BMC "+strings.ToLower(o.addr), provision.Holder("rackproof bmc"))
+	if err != nil {
+		return nil, &exitError{code: exitNotFinished, Code: "held", Machine: o.addr, Message: err.Error(), Next: "wait for it, or stop the run", err: err}
+	}
+	return lease, nil
 }
 
 func (a *app) bmcConfig(ctx context.Context, o *bmcOptions) (redfish.Config, string, error) {

@@ -44,6 +44,9 @@ func newRackJob(t *testing.T) *rackJob {
 	dir := t.TempDir()
 	j := &rackJob{t: t, rack: rack, batch: filepath.Join(dir, "batch.yaml"), state: filepath.Join(dir, "state")}
 	j.write(string(rack.BatchYAML("job")))
+	t.Cleanup(func() { // whatever a test does with it
+		searchSecrets(t, dir, []string{rack.Login().Password, strings.Split(rack.Login().Key, "\n")[2]})
+	})
 	return j
 }
 
