@@ -1,9 +1,13 @@
 package redfish_test
 
 import (
+	"encoding/binary"
+	"net"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/bougou/go-ipmi/pkg/types"
 
 	"github.com/rackproof/rackproof/redfish"
 )
@@ -51,6 +55,22 @@ func (h note) Touch()                        {}
 func (h note) Forget() error                 { return h.end("forgotten") }
 func (h note) Drop() error                   { return h.end("dropped") }
 
+// tellsOfSessions lets a board tell of the sessions that its BMC has, by their ids.
+func tellsOfSessions(b *board) {
+	b.answers[[2]uint8{0x06, 0x3d}] = func(req []byte) ([]byte, types.CompletionCode) {
+		if len(req) < 5 || req[0] != 0xff {
+			return nil, types.CodeRequestDataFieldInvalid
+		}
+		s, err := b.bmc.Sessions.Get(binary.LittleEndian.Uint32(req[1:]))
+		if err != nil {
+			return nil, types.CodeRequestedDataNotPresent
+		}
+		at := s.GetAddr().(*net.UDPAddr)
+		info := append([]byte{1, 4, 2, 2, 4, 0x11}, at.IP.To4()...)
+		return binary.LittleEndian.AppendUint16(append(info, make([]byte, 6)...), uint16(at.Port)), types.CodeOK
+	}
+}
+
 // A session that a killed process left is closed; one that is somebody else's by now
 // is not.
 func TestIPMISessionLeft(t *testing.T) {
@@ -66,7 +86,7 @@ func TestIPMISessionLeft(t *testing.T) {
 		{"gone", func(r *redfish.SessionRecord) { r.URI = "ipmi:/session/00001234" }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := startBoard(t)
+			b := startBoard(t, tellsOfSessions)
 			killed := &notebook{}
 			cfg := b.config(nil)
 			cfg.Sessions = killed
