@@ -116,7 +116,7 @@ var applets = []string{"clear", "less", "nc", "ping", "poweroff", "reboot", "hal
 
 // standIns are tools of the image that are none of their vendor's: shell scripts
 // that print text of ours.
-var standIns = []string{"nvidia-smi", "gdscheck"}
+var standIns = []string{"nvidia-smi", "gdscheck", "gpu_burn"}
 
 // files of our own, by where they stand in the image.
 //
