@@ -147,7 +147,7 @@ func (r *loadRun) finishSamples() error {
 		if e == nil { // sampled only: the samples are all there is
 			e = &Evidence{
 				Probe: p.Name, Phase: PhaseLoad, Command: sampleCommand(p, r.node), Source: r.node.Origin,
-				Started: samples[0].At.Add(-r.facts.skew), BootID: r.facts.BootID, Exit: new(int), Ended: EndedExit,
+				Started: samples[0].At.Add(-r.facts.skew), BootID: r.facts.BootID, StandIn: r.facts.StandsIn(p.Tool), Exit: new(int), Ended: EndedExit,
 				Seconds: samples[len(samples)-1].At.Sub(samples[0].At).Seconds(),
 			}
 		}
@@ -162,7 +162,7 @@ func (r *loadRun) finishSamples() error {
 func (r *loadRun) finishLoad(l Load, u unitState) error {
 	e := &Evidence{
 		Probe: l.Name, Phase: PhaseLoad, Command: l.Command(r.node.profile(), r.Duration), Source: r.node.Origin,
-		Started: r.began, BootID: r.facts.BootID, Seconds: u.seconds, Ended: EndedLost,
+		Started: r.began, BootID: r.facts.BootID, StandIn: r.facts.StandsIn(l.Tool), Seconds: u.seconds, Ended: EndedLost,
 	}
 	if !u.started.IsZero() {
 		e.Started, e.NodeClock = u.started.Add(-r.facts.skew), u.started.Format(time.RFC3339)

@@ -138,7 +138,7 @@ func (c *collection) run(ctx context.Context, j job, hung bool) (*Evidence, erro
 	e := &Evidence{
 		Probe: j.probe.Name, Instance: j.instance, Phase: c.phase, Source: c.node.Origin, Command: j.command,
 		BootID: c.facts.BootID, ToolVersion: c.found.versions[j.probe.Name], Simulated: c.facts.Simulated(),
-		Started: time.Now().UTC(), Ended: EndedNoTool,
+		StandIn: c.facts.StandsIn(j.probe.Tool) || c.facts.StandsIn(j.probe.Name), Started: time.Now().UTC(), Ended: EndedNoTool,
 	}
 	var failed error
 	if !j.missing {

@@ -65,7 +65,8 @@ func TestCollect(t *testing.T) {
 
 // scripted answers facts and surveys, and hands every probe to run.
 type scripted struct {
-	run func(line string) (Output, error)
+	run     func(line string) (Output, error)
+	standIn string // a tool that the node says is a stand-in
 }
 
 func (scripted) Close() error { return nil }
@@ -77,6 +78,9 @@ func (s scripted) Run(_ context.Context, c Command) (Output, error) {
 		var b strings.Builder
 		for _, tool := range tools {
 			fmt.Fprintf(&b, "tool %s\n", tool)
+		}
+		if s.standIn != "" {
+			fmt.Fprintf(&b, "stand-in %s\n", s.standIn)
 		}
 		return Output{Out: []byte("boot b1\nuid 0\nclock 2026-11-30T14:00:00Z\n" + b.String() + "end\n"), Exit: new(int), Ended: EndedExit}, nil
 	case ok:
@@ -91,6 +95,32 @@ func probes(n int, family string) []ProbeSpec {
 		out = append(out, ProbeSpec{Name: fmt.Sprint("p", i), Command: said(fmt.Sprint("echo ", i)), Phases: []Phase{PhaseBefore}, Family: family})
 	}
 	return out
+}
+
+// TestCollectFromAStandIn: what a stand-in printed says so, and nothing else does.
+func TestCollectFromAStandIn(t *testing.T) {
+	before := []Phase{PhaseBefore}
+	n := &Node{Probes: []ProbeSpec{
+		{Name: "nvlink", Command: said("x"), Phases: before, Tool: "nvidia-smi"},
+		{Name: "nvidia-smi", Command: said("x"), Phases: before}, // finds its tool by itself
+		{Name: "os", Command: said("x"), Phases: before},
+		{Name: "lspci", Command: said("x"), Phases: before, Tool: "lspci"},
+	}, Shell: scripted{standIn: "nvidia-smi", run: func(string) (Output, error) {
+		return Output{Ended: EndedExit, Exit: new(int), Out: []byte("x")}, nil
+	}}}
+	got, err := n.Collect(t.Context(), PhaseBefore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var marked []string
+	for _, e := range got {
+		if e.StandIn {
+			marked = append(marked, e.Probe)
+		}
+	}
+	if !slices.Equal(marked, []string{"nvlink", "nvidia-smi"}) {
+		t.Errorf("marked as a stand-in's: %v", marked)
+	}
 }
 
 func TestCollectAtMostFourAndFamiliesAlone(t *testing.T) {

@@ -26,6 +26,7 @@ type Facts struct {
 	Board   string
 	OS      string // ID of os-release
 	tools   map[string]bool
+	standIn map[string]bool // programs that only print in place of the real ones
 
 	skew time.Duration // node's clock minus ours
 }
@@ -35,6 +36,10 @@ const simulatedOS = "rackproof-simulated"
 
 // Simulated reports whether the node says that it is a simulated one.
 func (f *Facts) Simulated() bool { return f.OS == simulatedOS }
+
+// StandsIn reports whether the node says that a program is not the real one but
+// prints in its place, as the lab's image does (/etc/rackproof/stand-ins).
+func (f *Facts) StandsIn(tool string) bool { return f.standIn[tool] }
 
 // Has reports whether a program is on the node.
 func (f *Facts) Has(tool string) bool { return tool == "" || f.tools[tool] }
@@ -58,6 +63,9 @@ echo "gpus $n"
 n=0
 for d in /sys/class/nvme/nvme*; do [ -e "$d" ] && n=$((n + 1)); done
 echo "nvmes $n"
+if [ -r /etc/rackproof/stand-ins ]; then
+	while read -r t; do echo "stand-in $t"; done </etc/rackproof/stand-ins
+fi
 for t; do command -v "$t" >/dev/null 2>&1 && echo "tool $t"; done
 echo end`
 
@@ -79,7 +87,7 @@ func askFacts(ctx context.Context, sh Shell, tools []string) (*Facts, error) {
 }
 
 func parseFacts(b []byte) (*Facts, error) {
-	f := &Facts{UID: -1, tools: map[string]bool{}}
+	f := &Facts{UID: -1, tools: map[string]bool{}, standIn: map[string]bool{}}
 	numbers := map[string]*int{"uid": &f.UID, "cpus": &f.CPUs, "gpus": &f.GPUs, "nvmes": &f.NVMes}
 	words := map[string]*string{
 		"host": &f.Host, "clock": &f.Clock, "boot": &f.BootID,
@@ -93,6 +101,8 @@ func parseFacts(b []byte) (*Facts, error) {
 			whole = true
 		case key == "tool":
 			f.tools[value] = true
+		case key == "stand-in":
+			f.standIn[value] = true
 		case words[key] != nil:
 			*words[key] = strings.TrimSpace(value)
 		case numbers[key] != nil:

@@ -272,7 +272,7 @@ func named(f Finding) int {
 func evidenceIDs(rec *Record) []EvidenceID {
 	ids := make([]EvidenceID, 0, len(rec.Evidence))
 	for _, e := range rec.Evidence {
-		id := EvidenceID{Ref: e.Ref(), Command: e.Command, Ended: e.Ended, Exit: e.Exit, Seconds: e.Seconds, SHA256: e.SHA256Out}
+		id := EvidenceID{Ref: e.Ref(), Command: e.Command, Ended: e.Ended, Exit: e.Exit, Seconds: e.Seconds, SHA256: e.SHA256Out, StandIn: e.StandIn}
 		if !e.Started.IsZero() {
 			id.Started = e.Started.UTC().Format("2006-01-02T15:04:05.000Z")
 		}

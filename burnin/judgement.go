@@ -79,6 +79,7 @@ type EvidenceID struct {
 	Seconds float64 `json:"seconds"`
 	Started string  `json:"started,omitempty"`
 	SHA256  string  `json:"sha256"`
+	StandIn bool    `json:"stand_in,omitempty"` // printed by a stand-in for the real tool
 }
 
 // ExitCode is the process exit status for a result: 0 passed, 3 failed, 4

@@ -227,6 +227,19 @@ func TestTextSpellsALadderOnce(t *testing.T) {
 	}
 }
 
+func TestTextNamesStandIns(t *testing.T) {
+	j := burnin.Judgement{Line: "PASS m1", Evidence: []burnin.EvidenceID{
+		{Ref: "before/nvidia-smi", StandIn: true}, {Ref: "before/lspci"}, {Ref: "load/nvidia-smi", StandIn: true}, {Ref: "load/gpu-burn", StandIn: true},
+	}}
+	var b strings.Builder
+	if err := Text(&b, &j); err != nil {
+		t.Fatal(err)
+	}
+	if want := "real hardware: nvidia-smi, gpu-burn\n"; !strings.Contains(b.String(), want) || strings.Contains(b.String(), "lspci") {
+		t.Errorf("got\n%s\nwant %q in it", b.String(), want)
+	}
+}
+
 func TestFolderTakesTheLastAttempt(t *testing.T) {
 	first := attempt(t, "r1u07")
 	if _, err := Save(first, nil); err != nil {

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/rackproof/rackproof/burnin"
@@ -36,6 +37,7 @@ func Text(w io.Writer, j *burnin.Judgement) error {
 		writePart(&b, machine, fs, i == 0, said)
 	}
 	writeRemarks(&b, j)
+	writeStandIns(&b, j)
 	if j.Coverage == burnin.CoverPartial {
 		writeShown(&b, j)
 	} else {
@@ -43,6 +45,20 @@ func Text(w io.Writer, j *burnin.Judgement) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeStandIns names what was not printed by the real tools.
+func writeStandIns(b *strings.Builder, j *burnin.Judgement) {
+	var names []string
+	for _, e := range j.Evidence {
+		name := e.Ref[strings.LastIndexByte(e.Ref, '/')+1:]
+		if e.StandIn && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(b, "     note  printed by stand-ins, and no proof of real hardware: %s\n", strings.Join(names, ", "))
+	}
 }
 
 // byPart groups findings by the part they are about, in the order given.
