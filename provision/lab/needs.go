@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -27,6 +28,9 @@ func needs() []need {
 // Check says what this computer lacks for a lab, with the Debian packages to
 // install. A nil error means that everything is there.
 func Check() error {
+	if runtime.GOOS != "linux" {
+		return fmt.Errorf("the lab cannot run here: it needs Linux, this is %s", runtime.GOOS)
+	}
 	var packages, problems []string
 	for _, n := range needs() {
 		if !present(n.what) && !slices.Contains(packages, n.debian) {
