@@ -33,6 +33,7 @@ func upCommand(a *app) *cobra.Command {
 	f := cmd.Flags()
 	f.IntVar(&o.Machines, "machines", 1, "how many")
 	f.IntVar(&o.GPUs, "gpus", lab.DefaultGPUs, "GPUs in each machine, 1 to 8")
+	f.BoolVar(&o.Netboot, "netboot", false, "serve the image on 10.77.0.1:8080, so that a PXE boot comes up without rackproof")
 	f.StringVar(&firmware, "firmware", string(lab.BIOS), "bios or uefi")
 	return cmd
 }

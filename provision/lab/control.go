@@ -17,6 +17,7 @@ type Status struct {
 	Dir      string          `json:"dir"`
 	Started  time.Time       `json:"started"`
 	Image    string          `json:"image"`
+	Netboot  bool            `json:"netboot"` // the lab serves the image itself
 	Machines []MachineStatus `json:"machines"`
 }
 
@@ -38,7 +39,7 @@ type MachineStatus struct {
 
 // Status tells what there is.
 func (l *Lab) Status() Status {
-	s := Status{PID: l.pid, Dir: l.options.Dir, Started: l.started.UTC(), Image: l.options.Image}
+	s := Status{PID: l.pid, Dir: l.options.Dir, Started: l.started.UTC(), Image: l.options.Image, Netboot: l.options.Netboot}
 	for _, m := range l.machines {
 		p := m.spec
 		s.Machines = append(s.Machines, MachineStatus{

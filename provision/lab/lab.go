@@ -21,7 +21,8 @@ type Options struct {
 	Machines int      `json:"machines"`
 	Firmware Firmware `json:"firmware"`
 	GPUs     int      `json:"gpus"`
-	Image    string   `json:"image"` // folder of the netboot image
+	Netboot  bool     `json:"netboot"` // serve the image; otherwise rackproof does
+	Image    string   `json:"image"`   // folder of the netboot image
 }
 
 // Specs are the machines of the lab.

@@ -127,6 +127,7 @@ func (l *Lab) build(ctx context.Context, p parent) (func() error, error) {
 		{"machines", l.makeMachines},
 		{"DHCP and TFTP", l.startDHCP},
 		{"BMCs", l.startBMCs},
+		{"netboot", l.startOwnBoot},
 		{"control socket", l.startControl},
 	}
 	for _, s := range stages {

@@ -52,8 +52,8 @@ func same(ctx context.Context, c *Client, o Options) (Status, error) {
 		return s, err
 	}
 	m := s.Machines[0]
-	if len(s.Machines) != o.Machines || m.Firmware != o.Firmware || m.GPUs != o.GPUs {
-		return s, usagef("a lab of %d machines (%s, %d GPUs) runs in %s; end it with `rackproof-lab down` first, or give --dir", len(s.Machines), m.Firmware, m.GPUs, s.Dir)
+	if len(s.Machines) != o.Machines || m.Firmware != o.Firmware || m.GPUs != o.GPUs || s.Netboot != o.Netboot {
+		return s, usagef("another lab (machines %d, %s, GPUs %d, netboot %t) runs in %s; end it with `rackproof-lab down` first, or give --dir", len(s.Machines), m.Firmware, m.GPUs, s.Netboot, s.Dir)
 	}
 	return s, nil
 }
