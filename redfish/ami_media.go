@@ -6,12 +6,6 @@ import (
 	"net/http"
 )
 
-// offerMedia switches AMI's remote media on. A DGX H100 (BMC 23.11.20) shows
-// RMediaStatus Disabled and an empty collection of drives, and its ActionInfo says
-// of EnableRMedia that drives are listed only after it. Documented there, not seen
-// to work.
-func (nvidia) offerMedia(ctx context.Context, c *Client) (bool, error) { return c.enableRMedia(ctx) }
-
 func (c *Client) enableRMedia(ctx context.Context) (bool, error) {
 	type manager struct {
 		Actions maybe[struct {

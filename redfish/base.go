@@ -25,6 +25,7 @@ func (base) gpus(ctx context.Context, c *Client, procs []*processorDoc, _ []*cha
 		all = append(all, c.processors(ctx, doc.CPUs, unread)...)
 	}
 	var gpus []GPU
+	var modules []string
 	seen := map[string]bool{}
 	for _, p := range all {
 		if p.Type != "GPU" && p.Type != "Accelerator" || p.absent() {
@@ -36,8 +37,24 @@ func (base) gpus(ctx context.Context, c *Client, procs []*processorDoc, _ []*cha
 		}
 		seen[g.Serial] = true
 		gpus = append(gpus, g)
+		modules = append(modules, link(p.Location.value.Context).id())
 	}
+	tellApart(gpus, modules)
 	return gpus
+}
+
+// tellApart puts the module before labels that repeat: each of a GB200's processor
+// modules has a GPU_0 and a GPU_1.
+func tellApart(gpus []GPU, modules []string) {
+	count := map[string]int{}
+	for _, g := range gpus {
+		count[g.Label]++
+	}
+	for i := range gpus {
+		if count[gpus[i].Label] > 1 && modules[i] != "" {
+			gpus[i].Label = modules[i] + " " + gpus[i].Label
+		}
+	}
 }
 
 // gpu completes one with its slot, where it has no label, and its memory.

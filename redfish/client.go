@@ -108,8 +108,7 @@ func (c *Client) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.vendor = c.detectVendor(ctx, system)
-	c.behaviour = behaviourOf(c.vendor)
+	c.vendor, c.behaviour = c.detect(ctx, system)
 	return nil
 }
 
@@ -123,8 +122,8 @@ func (c *Client) Close() error {
 	return c.closed
 }
 
-// Vendor is "dell", "supermicro", "nvidia", "hpe", "lenovo", "ami", or "" where
-// nothing is known and the base behaviour serves.
+// Vendor is who built the machine, as docs/vendors.md names them ("dell", "nvidia"
+// …), or "" where nothing is known and the base behaviour serves.
 func (c *Client) Vendor() string { return c.vendor }
 
 // Fingerprint is the SHA-256 of the certificate that the BMC showed, in

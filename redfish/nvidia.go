@@ -9,7 +9,7 @@ import (
 // 1.1.3. Its GPUs are on Systems/HGX_Baseboard_0 and labelled SXM1 to SXM8,
 // which the base reads; boot overrides and BIOS values go to settings objects,
 // which the base follows by link.
-type nvidia struct{ base }
+type nvidia struct{ ami }
 
 // identify: the CPU baseboard and its serial are a chassis of their own, which
 // the chassis DGX contains. What System shows as its serial is this one.

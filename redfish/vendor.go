@@ -1,9 +1,6 @@
 package redfish
 
-import (
-	"context"
-	"strings"
-)
+import "context"
 
 // behaviour is where BMCs differ in what they do. Everything is in base; a
 // vendor's type embeds it and overrides a method, with the model, firmware and
@@ -55,80 +52,4 @@ type writer interface {
 	offerMedia(ctx context.Context, c *Client) (bool, error)
 	// intents are the tables from wishes to attributes, the best known first.
 	intents() []intentTable
-}
-
-// behaviourOf maps a vendor to its behaviour. Where nothing is known to differ,
-// and for a vendor nobody met, the base serves.
-func behaviourOf(vendor string) behaviour {
-	switch vendor {
-	case "dell":
-		return dell{}
-	case "hpe":
-		return hpe{}
-	case "lenovo":
-		return lenovo{}
-	case "nvidia":
-		return nvidia{}
-	case "supermicro":
-		return supermicro{}
-	case "ami": // differs from the base by its settings objects, which are followed by link
-		return base{}
-	}
-	return base{}
-}
-
-// signals are the words by which vendors show themselves. Who built the system
-// says most; who wrote the firmware less, because many boards carry the same.
-// A SYS-821GE has no Vendor at its root at all, a DGX H100 says "AMI" there.
-var signals = []struct {
-	vendor, word string
-}{
-	{"dell", "dell"},
-	{"hpe", "hpe"},
-	{"hpe", "hewlett"},
-	{"lenovo", "lenovo"},
-	{"nvidia", "nvidia"},
-	{"supermicro", "supermicro"},
-	{"supermicro", "super micro"},
-	{"ami", "ami"},
-	{"ami", "american megatrends"},
-}
-
-// detectVendor weighs several signals, since each of them is wrong somewhere.
-func (c *Client) detectVendor(ctx context.Context, host systemDoc) string {
-	const (
-		built    = 6 // Manufacturer of the host system
-		claimed  = 2 // Vendor and Oem at the root: the firmware's author
-		extended = 1 // Oem of the system and manufacturer of the manager
-	)
-	score := map[string]int{}
-	vote := func(weight int, word string) {
-		word = strings.ToLower(word)
-		for _, s := range signals {
-			if word == s.word || strings.HasPrefix(word, s.word+" ") || strings.HasPrefix(word, s.word+",") {
-				score[s.vendor] += weight
-				return
-			}
-		}
-	}
-	vote(built, string(host.Manufacturer))
-	vote(claimed, string(c.root.Vendor))
-	for key := range c.root.Oem.value {
-		vote(extended, key)
-	}
-	for key := range host.Oem.value {
-		vote(extended, key)
-	}
-	for _, m := range each[managerDoc](ctx, c, host.Links.value.ManagedBy, &gaps{}) {
-		if m != nil {
-			vote(extended, string(m.Manufacturer))
-		}
-	}
-	best := ""
-	for _, s := range signals { // in the table's order, so that a tie is stable
-		if score[s.vendor] > score[best] {
-			best = s.vendor
-		}
-	}
-	return best
 }

@@ -10,6 +10,7 @@ type statusDoc struct {
 }
 
 type locationDoc struct {
+	Context      text `json:"PartLocationContext"`
 	PartLocation maybe[struct {
 		ServiceLabel text `json:"ServiceLabel"`
 	}] `json:"PartLocation"`
@@ -72,13 +73,15 @@ type rootDoc struct {
 	Product  text   `json:"Product"`
 	Oem      oemDoc `json:"Oem"`
 	Systems  link   `json:"Systems"`
+	Chassis  link   `json:"Chassis"`
 	Update   link   `json:"UpdateService"`
 	Tasks    link   `json:"Tasks"`
 	Regs     link   `json:"Registries"`
 	Service  link   `json:"SessionService"`
 	Accounts link   `json:"AccountService"`
 	Offers   maybe[struct {
-		Expand maybe[struct {
+		Chassis link `json:"Chassis"`
+		Expand  maybe[struct {
 			All     flag `json:"ExpandAll"`
 			NoLinks flag `json:"NoLinks"`
 		}] `json:"ExpandQuery"`

@@ -1,0 +1,202 @@
+package redfish
+
+import (
+	"context"
+	flags "flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rackproof/rackproof/redfish/redfishtest"
+)
+
+var update = flags.Bool("update", false, "rewrite docs/vendors.md")
+
+// vendorRow is one line of machines in the table.
+type vendorRow struct{ maker, model, firmware, known, intents, boot, uri, port, media, source string }
+
+// unseen are machines of our trade of which there is neither a capture nor a
+// document at hand: nothing is claimed of them. They get what their maker's seen
+// machines get, as far as their BMC shows the same.
+var unseen = [][2]string{
+	{"dell", "PowerEdge XE9680, XE8640; iDRAC10 machines"},
+	{"hpe", "ProLiant Gen11 (iLO6), Gen12 (iLO7), Cray XD"},
+	{"lenovo", "ThinkSystem SR675 V3, SR680a V3, SR780a V3 (XCC2, XCC3)"},
+	{"supermicro", "X11 to X13 and H12 to H14 other than the SYS-821GE; X14"},
+	{"nvidia", "DGX H200, DGX B200, DGX GB300"},
+	{"gigabyte", "G593 and other GPU servers (of the H262-Z63 there are bodies, its BIOS names are numbers)"},
+	{"asrock", "all"}, {"intel", "all"}, {"quanta", "all"}, {"ami", "boards of others"}, {"openbmc", "as it comes"},
+}
+
+// TestGoldenVendors writes what is known of each line of machines, from the captured
+// trees by way of the client, and from its tables; -update rewrites docs/vendors.md.
+func TestGoldenVendors(t *testing.T) {
+	var rows []vendorRow
+	seenSources := map[string]bool{}
+	for _, tree := range []string{"dell", "hpe", "lenovo", "nvidia_viking", "supermicro"} {
+		row := treeRow(t, tree)
+		rows = append(rows, row)
+		seenSources[row.source] = true
+	}
+	for _, m := range []struct {
+		maker string
+		does  behaviour
+	}{{"dell", dell{}}, {"hpe", hpe{}}, {"lenovo", lenovo{}}, {"nvidia", nvidia{}}, {"supermicro", supermicro{}}} {
+		for i, table := range m.does.intents() {
+			if i == 0 { // is a row by its tree
+				continue
+			}
+			rows = append(rows, vendorRow{
+				maker: m.maker, model: table.model, firmware: table.firmware, known: string(table.standing), intents: tableIntents(table),
+				boot: "not seen", uri: "not seen", port: "not seen", media: "not seen", source: table.source,
+			})
+		}
+	}
+	for _, u := range unseen {
+		rows = append(rows, vendorRow{u[0], u[1], "", "not seen", "", "", "", "", "", ""})
+	}
+	var b strings.Builder
+	b.WriteString("# Machines and what is known of them\n\n" +
+		"Written by `go test ./redfish -run GoldenVendors -update` from captured trees and the tables of package redfish; a test compares.\n" +
+		"*seen*: in a capture of such a machine. *documented*: in the named document. *not seen*: nothing is claimed;\n" +
+		"the standard behaviour serves, and what does not fit is told before anything is changed.\n\n" +
+		"| maker | model | firmware | known | BIOS intents | boot targets | boot URI | boot by port | virtual media | source |\n" +
+		"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+	for _, r := range rows {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join([]string{r.maker, r.model, r.firmware, r.known, r.intents, r.boot, r.uri, r.port, r.media, r.source}, " | "))
+	}
+	path := filepath.Join("..", "docs", "vendors.md")
+	if *update {
+		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	had, err := os.ReadFile(path)
+	if err != nil || string(had) != b.String() {
+		t.Errorf("docs/vendors.md is not what the code knows (%v): run the test with -update and read the difference", err)
+	}
+}
+
+func tableIntents(table intentTable) string {
+	var parts []string
+	for _, k := range knownIntents {
+		var values []string
+		for _, v := range k.values {
+			if slices.ContainsFunc(table.rules, func(r intentRule) bool { return r.intent == k.name && r.values[v] != nil }) {
+				values = append(values, v)
+			}
+		}
+		if len(values) > 0 {
+			parts = append(parts, k.name+" "+strings.Join(values, "/"))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// treeRow asks the client what a captured machine can do.
+func treeRow(t *testing.T, name string) vendorRow {
+	t.Helper()
+	path := filepath.Join("..", "..", "shared", "redfish", name+".tar.gz")
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("captured trees are not at hand: %v", err)
+	}
+	tree, err := redfishtest.LoadTarGz(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	bmc, err := redfishtest.Start(ctx, redfishtest.Options{Tree: tree})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = bmc.Close() }()
+	c, err := Open(ctx, Config{Addr: bmc.Addr(), User: "admin", Password: "password"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	id, err := c.Identity(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	boot, err := c.Boot(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := c.behaviour.intents()[0]
+	row := vendorRow{
+		maker: c.Vendor(), model: id.Model, firmware: "BMC " + id.BMCFirmware + ", BIOS " + id.BIOSVersion, known: string(seen),
+		intents: treeIntents(ctx, t, c), boot: strings.Join(boot.Allowed, " "), uri: "no", port: "no", media: "none listed", source: table.source,
+	}
+	const uri = "http://192.0.2.1/a.efi"
+	if plan, err := c.PlanBoot(ctx, Boot{Target: "UefiHttp", HTTPBootURI: uri}); err == nil {
+		row.uri = "HttpBootUri"
+		for name, value := range plan.BIOS {
+			if value == uri {
+				row.uri = "BIOS " + name
+			}
+		}
+	}
+	row.port = portWay(ctx, t, c)
+	if slots, err := c.Media(ctx); err == nil {
+		row.media = ""
+		for _, s := range slots {
+			row.media = strings.TrimSpace(row.media + " " + s.ID + " (" + s.Style + ")")
+		}
+	}
+	return row
+}
+
+func treeIntents(ctx context.Context, t *testing.T, c *Client) string {
+	t.Helper()
+	var parts []string
+	for _, k := range knownIntents {
+		var values []string
+		for _, v := range k.values {
+			attrs, _, err := c.MapIntents(ctx, map[string]string{k.name: v})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(attrs) > 0 {
+				values = append(values, v)
+			}
+		}
+		if len(values) > 0 {
+			parts = append(parts, k.name+" "+strings.Join(values, "/"))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// portWay tries the machine's own ports until one can be booted from.
+func portWay(ctx context.Context, t *testing.T, c *Client) string {
+	t.Helper()
+	inv, err := c.Inventory(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mac := range append(inv.System.NICMACs, nicMACs(inv)...) {
+		plan, err := c.PlanBoot(ctx, Boot{Target: "Pxe", MAC: mac})
+		switch {
+		case err != nil:
+		case len(plan.BIOS) > 0:
+			return "BIOS PxeDev1Interface"
+		default:
+			return plan.Override.Target
+		}
+	}
+	return "no"
+}
+
+func nicMACs(inv Inventory) []string {
+	var all []string
+	for _, n := range inv.NICs {
+		all = append(all, n.MACs...)
+	}
+	return all
+}
