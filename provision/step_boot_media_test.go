@@ -56,7 +56,7 @@ func (f *mediaBMC) SetPower(ctx context.Context, a redfish.PowerAction) error {
 
 func (f *mediaBMC) get(url string) string {
 	f.t.Helper()
-	resp, err := http.Get(url) //nolint:noctx // a test
+	resp, err := http.Get(url)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func (f *mediaBMC) get(url string) string {
 func mediaEnv(t *testing.T, f *mediaBMC) *Env {
 	t.Helper()
 	f.t, f.slots = t, []redfish.MediaSlot{{ID: "CD1", Types: []string{"CD"}}, {ID: "CD2", Types: []string{"CD"}}}
-	f.fakeBMC.boot.Allowed = []string{"Hdd", "Cd"}
+	f.boot.Allowed = []string{"Hdd", "Cd"}
 	e, _ := stepEnv(t, f.fakeBMC, Machine{BMC: "127.0.0.1:1", Host: "127.0.0.1", Boot: Boot{Image: SimulatedImage, Method: BootMedia}})
 	e.open.bmc = func(context.Context, Machine) (BMC, error) { return f, nil }
 	e.Batch.Limits.Poll = Duration(4 * time.Millisecond)
@@ -167,7 +167,7 @@ func TestBootMethodByItself(t *testing.T) {
 	} {
 		f := &mediaBMC{fakeBMC: newFakeBMC()}
 		e := mediaEnv(t, f)
-		f.fakeBMC.boot.Allowed, e.Machine.Boot.Method = test.allowed, BootAuto
+		f.boot.Allowed, e.Machine.Boot.Method = test.allowed, BootAuto
 		if got, _, err := e.method(t.Context(), f); got != test.want || err != nil {
 			t.Errorf("%s: %s, %v; want %s", test.name, got, err, test.want)
 		}

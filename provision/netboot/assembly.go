@@ -2,6 +2,7 @@ package netboot
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -44,6 +45,9 @@ func (a *assembly) ReadAt(b []byte, at int64) (int, error) {
 		}
 		n, err := p.from.ReadAt(b[from-at:to-at], from-p.at)
 		if int64(n) < to-from {
+			if err == nil || errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
 			return int(from-at) + n, fmt.Errorf("boot image: a part ended early: %w", err)
 		}
 	}

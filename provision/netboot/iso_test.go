@@ -3,6 +3,7 @@ package netboot
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -25,7 +26,7 @@ func readFAT(t *testing.T, image io.ReaderAt, at int64, name string) []byte {
 	t.Helper()
 	read := func(from int64, n int) []byte {
 		b := make([]byte, n)
-		if _, err := image.ReadAt(b, at+from); err != nil && err != io.EOF {
+		if _, err := image.ReadAt(b, at+from); err != nil && !errors.Is(err, io.EOF) {
 			t.Fatalf("read %d bytes at %d: %v", n, from, err)
 		}
 		return b
@@ -112,13 +113,13 @@ func TestAssemblyReadsAnyRange(t *testing.T) {
 			b := bytes.Repeat([]byte{'?'}, n)
 			got, err := a.ReadAt(b, int64(from))
 			want := whole[from:min(from+n, len(whole))]
-			if string(b[:got]) != want || (err == io.EOF) != (from+n > len(whole) || from == len(whole)) {
+			if string(b[:got]) != want || errors.Is(err, io.EOF) != (from+n > len(whole) || from == len(whole)) {
 				t.Fatalf("%d bytes at %d: %q, %v; want %q", n, from, b[:got], err, want)
 			}
 		}
 	}
 	a.put(20, strings.NewReader("short"), 9)
-	if _, err := a.ReadAt(make([]byte, 9), 20); err == nil || err == io.EOF {
+	if _, err := a.ReadAt(make([]byte, 9), 20); err == nil || errors.Is(err, io.EOF) {
 		t.Errorf("a part that ended early: %v", err)
 	}
 }
