@@ -35,7 +35,7 @@ func (e *Env) method(ctx context.Context, c BMC) (m BootMethod, note string, err
 		return BootDisk, fmt.Sprintf("there is no image %q in %s, so the installed system was booted", e.Machine.Boot.Image, e.Boot.Images), nil
 	case b.Supported && slices.Contains(b.Allowed, "UefiHttp"):
 		return BootUEFIHTTP, "", nil
-	case offersMedia(ctx, c, b):
+	case e.Boot.HasProgram(e.Machine.Boot.Image) && offersMedia(ctx, c, b):
 		return BootMedia, "", nil
 	case b.Supported && e.Batch.Netboot.fixed() && e.Machine.MAC != "":
 		return BootPXE, "", nil

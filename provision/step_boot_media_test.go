@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -144,7 +145,7 @@ func TestMediaThatNobodyBooted(t *testing.T) {
 	} {
 		f := &mediaBMC{fakeBMC: newFakeBMC(), fetches: test.fetches}
 		e := mediaEnv(t, f)
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 		defer cancel()
 		_, err := boot{}.Do(ctx, e)
 		var stuck *Stuck
@@ -171,5 +172,30 @@ func TestBootMethodByItself(t *testing.T) {
 		if got, _, err := e.method(t.Context(), f); got != test.want || err != nil {
 			t.Errorf("%s: %s, %v; want %s", test.name, got, err, test.want)
 		}
+	}
+}
+
+// TestMediaNeedsAProgram: an image without a stub cannot start from a CD, which is told
+// before anything is changed.
+func TestMediaNeedsAProgram(t *testing.T) {
+	f := &mediaBMC{fakeBMC: newFakeBMC()}
+	e := mediaEnv(t, f)
+	e.Boot.Images, e.Machine.Boot.Image = t.TempDir(), "live"
+	for _, name := range []string{"vmlinuz", "initrd"} {
+		path := filepath.Join(e.Boot.Images, "live", name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := preflight{}.Done(t.Context(), e)
+	var stuck *Stuck
+	if !errors.As(err, &stuck) || !strings.Contains(stuck.Why, "boot.stub") {
+		t.Errorf("error %v, want one that names the stub", err)
+	}
+	if err := os.WriteFile(filepath.Join(e.Boot.Images, "live", "boot.stub"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := (preflight{}).Done(t.Context(), e); !ok || err != nil {
+		t.Errorf("with the stub: %v, %v", ok, err)
 	}
 }

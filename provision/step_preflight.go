@@ -26,6 +26,12 @@ func (preflight) Done(ctx context.Context, e *Env) (bool, error) {
 			Do:  "Put vmlinuz, initrd and cmdline into that folder, or choose another boot.image or boot.method.",
 		}
 	}
+	if e.Machine.Boot.Method == BootMedia && !e.Boot.HasProgram(e.Machine.Boot.Image) {
+		return false, &Stuck{
+			Why: fmt.Sprintf("image %q in %s has no boot.stub, by which it becomes the one program that starts from a virtual CD", e.Machine.Boot.Image, e.Boot.Images),
+			Do:  "Put linuxx64.efi.stub of Debian's systemd-boot-efi there under that name, or choose another boot.method.",
+		}
+	}
 	return true, nil
 }
 

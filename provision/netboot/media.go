@@ -20,6 +20,12 @@ import (
 // mediaPrefix begins the path of every image.
 const mediaPrefix = "/m/"
 
+// HasProgram reports whether an image can be booted as one program, from a virtual
+// drive or by UEFI alone.
+func (s *Server) HasProgram(image string) bool {
+	return image == Simulated || s.HasImage(image) && s.hasStub(image)
+}
+
 // mediaName is the name under which a token's image is served: found by the token,
 // and telling nothing of it.
 func mediaName(token string) string {
