@@ -51,6 +51,9 @@ func oneBoot(rec *Record) error {
 // loadedClasses are the classes of part that a load must have kept busy.
 func loadedClasses(r *Readings, p *profiles.Profile) []Class {
 	classes := []Class{ClassCPU}
+	if p.Load.MemoryShare.Set() {
+		classes = append(classes, ClassDIMM)
+	}
 	if len(nvmeParts(r, p)) > 0 {
 		classes = append(classes, ClassNVMe)
 	}
@@ -86,9 +89,10 @@ func (l Load) failed(e *Evidence) error {
 	case *e.Exit != 0:
 		return fmt.Errorf("the load %s ended with exit status %d after %.0f s", l.Name, *e.Exit, e.Seconds)
 	}
+	said := string(e.Out) + "\n" + string(e.Err)
 	for _, word := range l.Bad {
-		if at := strings.Index(string(e.Out), word); at >= 0 {
-			return fmt.Errorf("the load %s says %q", l.Name, lineAt(string(e.Out), at))
+		if at := strings.Index(said, word); at >= 0 {
+			return fmt.Errorf("the load %s says %q", l.Name, lineAt(said, at))
 		}
 	}
 	return nil

@@ -5,9 +5,11 @@ package burnin
 func Checks() []Check {
 	return []Check{
 		identity,
+		processors,
 		memoryPopulation,
 		memoryECC,
 		memoryErrors,
+		memoryStress,
 		pcieLink,
 		pcieErrors,
 		gpuCount,
@@ -24,6 +26,7 @@ func Checks() []Check {
 		nvmeCount,
 		nvmeHealth,
 		nvmeLink,
+		nvmeThroughput,
 		nicLink,
 		gdsSupport,
 		kernelLog,

@@ -3,10 +3,10 @@ package burnin
 import "fmt"
 
 // wrapped reports whether the output must end in our end mark: everything that we
-// ran on a node ourselves, but for samples. Files handed over and what a BMC said have
+// ran on a node ourselves, but for samples and loads. Files handed over and what a BMC said have
 // none.
 func (e *Evidence) wrapped() bool {
-	if e.Phase == PhaseBMC || e.sample {
+	if e.Phase == PhaseBMC || e.sample || e.Phase == PhaseLoad && isLoad(e.Probe) {
 		return false
 	}
 	return e.Source == FromSSH || e.Source == FromLocal || e.Source == FromScript

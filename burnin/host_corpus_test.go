@@ -193,6 +193,7 @@ func hostParsers() map[string]func(*Evidence) error {
 		"nvme-list": quiet(parseNVMeList), "nvme-smart": quiet(parseNVMeSmart), "smartctl": quiet(parseSmartctl),
 		"block-devices": quiet(parseBlockDevices), "gdscheck": quiet(parseGDSCheck), "bmc-lan": quiet(parseBMCLan),
 		"bmc-inventory": quiet(parseBMCInventory), "pstore": quiet(parsePstore), "console": quiet(parseConsole),
+		"memory-stress": quiet(parseMemoryStress), "fio": quiet(parseFio), "stress-ng": quiet(parseStressNG),
 	}
 }
 
@@ -216,6 +217,7 @@ func TestHostCapturesAreRead(t *testing.T) {
 		"block-devices": {"lsblk/gpud-lsblk.1.json", "lsblk/gpud-lsblk.2.json", "lsblk/gpud-lsblk.3.json", "lsblk/ironlib-lsblk.json"},
 		"gdscheck":      {"gds/gdscheck-1.13-logwarn-nfs-and-nvme.txt", "gds/gdscheck-1.14-driver-only.txt"},
 		"bmc-lan":       {"ipmi/redhat-hw-ipmi_lan_info"},
+		"fio":           {"fio/axboe-731-error-lines-before-json.txt", "fio/superbench-disk_performance.log"},
 	} {
 		for _, name := range names {
 			t.Run(probe+"/"+name, func(t *testing.T) {

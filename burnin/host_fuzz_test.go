@@ -59,6 +59,18 @@ func FuzzKernelLog(f *testing.F) {
 	fuzzParser(f, "kernel-log", "[    1.0] NVRM: Xid (PCI:0000:61:00): 79, GPU has fallen off the bus.\n", "3,1,99999999999999999999,-;EDAC MC0: 1 UE x\n")
 }
 
+func FuzzFio(f *testing.F) {
+	fuzzParser(f, "fio", "fio: err=5/file\n"+fioPage(fioJob), fioPage(`{"jobname":"x","error":"1"}`), "{\n\"jobs\": [{\"read\": {\"bw\": 1e999}}]}")
+}
+
+func FuzzMemoryStress(f *testing.F) {
+	fuzzParser(f, "memory-stress", satBegin+satGood, satBegin+satFaultLine+satBad)
+}
+
+func FuzzStressNG(f *testing.F) {
+	fuzzParser(f, "stress-ng", "stress-ng: fail:  [1] cpu: x\nstress-ng: info:  [1] successful run completed in 1s\n")
+}
+
 func FuzzPstore(f *testing.F) {
 	fuzzParser(f, "pstore", "#rackproof-pstore 2026-11-30T10:00:00Z /sys/fs/pstore/dmesg-efi-1\nPanic#1 Part1\n<0>[    9.0] Kernel panic - not syncing: x\n#rackproof-pstore-end\n", "#rackproof-pstore - \n")
 }

@@ -2,6 +2,7 @@ package burnin
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,8 +26,10 @@ type Load struct {
 // same first class, the first whose tool is there is run.
 func Loads() []Load {
 	return []Load{
-		{Name: "stress-ng", Busy: []Class{ClassCPU}, Tool: "stress-ng", Command: stressNG},
+		{Name: "stress-ng", Busy: []Class{ClassCPU}, Tool: "stress-ng", Command: stressNG, Bad: []string{"stress-ng: fail:"}},
 		{Name: "cpu-loop", Busy: []Class{ClassCPU}, Command: cpuLoop},
+		{Name: "memory-stress", Busy: []Class{ClassDIMM}, Tool: "stressapptest", Command: stressMemory, Bad: []string{"Status: FAIL", "Hardware Error:"}},
+		{Name: "fio", Busy: []Class{ClassNVMe}, Tool: "fio", Command: fioRead},
 		{Name: "nvme-read", Busy: []Class{ClassNVMe}, Command: nvmeRead},
 		{Name: "gpu-burn", Busy: []Class{ClassSXM, ClassPCIeGPU}, Tool: "gpu_burn", Command: gpuBurn, Bad: gpuBurnBad},
 		{Name: "dcgm-load", Busy: []Class{ClassSXM, ClassPCIeGPU}, Tool: "dcgmproftester12", Command: dcgmLoad},
@@ -68,8 +71,15 @@ func hasClass(c Class, f *Facts, p *profiles.Profile) bool {
 		return f.GPUs > 0 || p.GPU.Count.Set()
 	case c == ClassNVMe:
 		return f.NVMes > 0
+	case c == ClassDIMM:
+		return p.Load.MemoryShare.Set() // how much may be taken, the profile says
 	}
 	return true
+}
+
+// isLoad reports whether evidence of the phase load is what a load printed.
+func isLoad(probe string) bool {
+	return probe == loadsProbe || slices.ContainsFunc(Loads(), func(l Load) bool { return l.Name == probe })
 }
 
 func isGPU(c Class) bool { return c == ClassSXM || c == ClassPCIeGPU }
@@ -89,6 +99,8 @@ func Notice(f *Facts, loads []Load, p *profiles.Profile, d time.Duration) string
 			parts = append(parts, plural(f.NVMes, "NVMe drive")+" (reads only)")
 		case class == ClassCPU:
 			parts = append(parts, plural(f.CPUs, "CPU thread"))
+		case class == ClassDIMM:
+			parts = append(parts, fmt.Sprintf("%.0f %% of the free memory", p.Load.MemoryShare.Number(profiles.Percent)))
 		}
 	}
 	if len(parts) == 0 || d <= 0 {
@@ -108,6 +120,8 @@ func className(c Class) string {
 		return "GPU"
 	case c == ClassNVMe:
 		return "NVMe"
+	case c == ClassDIMM:
+		return "memory"
 	}
 	return strings.ToUpper(string(c))
 }

@@ -31,7 +31,7 @@ func Probes() []ProbeSpec {
 // LaterProbes are the other public names of probes: evidence by these names is kept
 // and listed, and no check of this version reads it.
 var LaterProbes = []string{
-	"fio", "gdsio", "gds-stats", "nvbandwidth", "nccl", "dcgm", "gpu-burn", "stress-ng", "memory-stress", "stream",
+	"gdsio", "gds-stats", "nvbandwidth", "nccl", "dcgm", "gpu-burn", "stream",
 	"ib-status", "ib-bandwidth", "ethtool", "lldp", "mig", "containers", "service-endpoint",
 	"bios", "firmware",
 }

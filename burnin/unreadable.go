@@ -43,6 +43,9 @@ func readers() map[string]func(*Evidence) error {
 	reader(all, GPUTopology)
 	reader(all, FabricManager)
 	reader(all, GDSCheck)
+	reader(all, StressNG)
+	reader(all, MemoryStress)
+	reader(all, Fio)
 	return all
 }
 

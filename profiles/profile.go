@@ -67,6 +67,7 @@ type Memory struct {
 	ErrorCorrection   *Limit `yaml:"error_correction,omitempty" unit:"text"` // SMBIOS type 16
 	Corrected         *Limit `yaml:"corrected,omitempty" unit:"count"`       // change over the run
 	Uncorrected       *Limit `yaml:"uncorrected,omitempty" unit:"count"`     // absolute
+	StressErrors      *Limit `yaml:"stress_errors,omitempty" unit:"count"`   // differences that a memory load found
 	ChannelsPerSocket *Limit `yaml:"channels_per_socket,omitempty" unit:"count"`
 }
 
@@ -150,6 +151,8 @@ type NVMe struct {
 	Temperature     *Limit `yaml:"temperature,omitempty" unit:"C"`           // composite
 	ErrorLogEntries *Limit `yaml:"error_log_entries,omitempty" unit:"count"` // change over the run
 	PercentUsed     *Limit `yaml:"percent_used,omitempty" unit:"%"`          // of new parts
+	ReadRate        *Limit `yaml:"read_rate,omitempty" unit:"MB/s"`          // under load, random reads of 128 KiB
+	ReadIOPS        *Limit `yaml:"read_iops,omitempty" unit:"IOPS"`          // of the same reads
 	PowerOnHours    *Limit `yaml:"power_on_hours,omitempty" unit:"h"`        // of new parts
 	DataWritten     *Limit `yaml:"data_written,omitempty" unit:"TB"`         // of new parts
 }
@@ -187,9 +190,10 @@ type Power struct {
 	LoadedWatts *Limit `yaml:"loaded_watts,omitempty" unit:"W"` // drawn by the whole machine under load
 }
 
-// Load is how the machine is watched while it is loaded.
+// Load is how the machine is loaded and watched.
 type Load struct {
-	Silence *Limit `yaml:"silence,omitempty" unit:"s"` // longest time without a readable sample
+	MemoryShare *Limit `yaml:"memory_share,omitempty" unit:"%"` // of the memory that is free, what a load may take; nil takes none
+	Silence     *Limit `yaml:"silence,omitempty" unit:"s"`      // longest time without a readable sample
 }
 
 // Minutes are expectations that plans print and progress is told by. They judge nothing. Zero is not known.

@@ -110,6 +110,23 @@ func (s *system) lsblk() string {
 	return jsonPage(map[string]any{"blockdevices": devices})
 }
 
+// fio answers the load that reads every drive, with one job a drive.
+func (s *system) fio(u *unit) string {
+	jobs := make([]map[string]any, 0, len(s.M.Drives))
+	for i := range s.M.Drives {
+		d := &s.M.Drives[i]
+		reads := int64(u.length.Seconds()) * driveLoad / (128 << 10)
+		jobs = append(jobs, map[string]any{
+			"jobname": d.Name + "n1", "groupid": 0, "error": 0, "job options": map[string]string{"name": d.Name + "n1", "filename": "/dev/" + d.Name + "n1"},
+			"read": map[string]any{
+				"bw_bytes": driveLoad, "bw": driveLoad / 1024, "iops": float64(driveLoad) / (128 << 10), "total_ios": reads, "runtime": u.length.Milliseconds(),
+				"clat_ns": map[string]any{"percentile": map[string]int64{"99.000000": 1_650_000 + int64(d.Bay)*10_000}},
+			},
+		})
+	}
+	return jsonPage(map[string]any{"fio version": "fio-3.36", "time": "simulated", "global options": map[string]string{"rw": "randread"}, "jobs": jobs})
+}
+
 // gdscheck answers `gdscheck -p`.
 func (s *system) gdscheck() string {
 	return page("gdscheck.tmpl", struct {

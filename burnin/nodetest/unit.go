@@ -23,8 +23,9 @@ type unit struct {
 }
 
 // loadLength finds how long a load runs by itself: the last argument of gpu_burn,
-// --timeout of stress-ng, the sleep of a shell loop.
-var loadLength = regexp.MustCompile(`(?m)(?:gpu_burn |--timeout |^sleep )(\d+)s?$`)
+// --timeout of stress-ng, --runtime of fio, the sleep of a shell loop, a line that
+// says how many seconds there are.
+var loadLength = regexp.MustCompile(`(?m)(?:gpu_burn |--timeout |--runtime=|^sleep |^seconds=)(\d+)s?(?: "\$@")?$`)
 
 // sampleEvery is the pace of the sampler: a second, and what the command takes.
 const sampleEvery = 1050 * time.Millisecond
@@ -41,8 +42,11 @@ func (h *host) newUnit(name, kind, command string, longest time.Duration, now ti
 	return u
 }
 
-func (u *unit) gpu() bool    { return u.kind == "load" && strings.Contains(u.command, "gpu_burn") }
-func (u *unit) drives() bool { return u.kind == "load" && strings.Contains(u.command, "/dev/$i") }
+func (u *unit) gpu() bool { return u.kind == "load" && strings.Contains(u.command, "gpu_burn") }
+func (u *unit) drives() bool {
+	return u.kind == "load" && strings.Contains(u.command, "/sys/block/nvme")
+}
+func (u *unit) memory() bool { return u.kind == "load" && strings.Contains(u.command, "stressapptest") }
 
 // end is when u ended or will end.
 func (u *unit) end() time.Time {
@@ -88,11 +92,24 @@ func (u *unit) output(s *system, now time.Time) string {
 		return "Couldn't init a GPU test: Error in load module (gpu_burn-drv.cpp): initialization error\n"
 	case u.gpu():
 		return s.gpuBurn(u)
+	case u.drives() && strings.Contains(u.command, "exec fio "):
+		return s.fio(u)
 	case u.drives():
 		return "ended early: 0\n"
+	case u.memory():
+		return s.stressapptest(u)
 	}
 	return fmt.Sprintf("stress-ng: info:  [1201] simulated: %d cpu workers for %d s\nstress-ng: info:  [1201] successful run completed in %.2f secs\n",
 		s.M.CPU.Sockets*s.M.CPU.Cores*2, int(u.length.Seconds()), u.worked(now).Seconds())
+}
+
+// stressapptest is what the load of memory prints.
+func (s *system) stressapptest(u *unit) string {
+	mib := s.M.RAMGiB() * 1024 * 6 / 10
+	return fmt.Sprintf("Log: Commandline - stressapptest -W -M %d (simulated)\nStats: Starting SAT, %dM, %d seconds\n"+
+		"Stats: Found 0 hardware incidents\nStats: Completed: %d.00M in %.2fs 61440.00MB/s, with 0 hardware incidents, 0 errors\n"+
+		"Stats: Memory Copy: %d.00M at 61440.00MB/s\n\nStatus: PASS - please verify no corrected errors\n",
+		mib, mib, int(u.length.Seconds()), mib*9, u.length.Seconds(), mib*9)
 }
 
 // gpuBurn is the end of gpu_burn's output: the progress line, then the table.
