@@ -10,7 +10,8 @@ import (
 )
 
 // BMCInventory is what the BMC says the machine is made of. provision writes it: one
-// JSON object of Redfish bodies, redacted, each under the URI from which it came.
+// JSON object of Redfish bodies, redacted, each under the URI from which it came, or
+// of what was read over IPMI.
 // The reading is tolerant field by field: a body that cannot be read is named in
 // Partial and costs nothing else.
 var BMCInventory = Probe[BMCTree]{
@@ -61,7 +62,11 @@ func parseBMCInventory(e *Evidence) (BMCTree, error) {
 	slices.SortFunc(t.bodies, func(a, b redfishBody) int { return strings.Compare(a.uri, b.uri) })
 	slices.Sort(t.out.Partial)
 	if len(t.bodies) == 0 {
-		return BMCTree{}, errors.New("bmc-inventory: it holds no Redfish body")
+		return BMCTree{}, errors.New("bmc-inventory: it holds no body of a BMC")
+	}
+	if t.readOverIPMI() {
+		t.overIPMI()
+		return t.out, nil
 	}
 	t.system = t.hostSystem()
 	t.identity()

@@ -81,10 +81,27 @@ func swappedUUID(s string) string {
 	return turn(s[0:8]) + "-" + turn(s[9:13]) + "-" + turn(s[14:18]) + s[18:]
 }
 
-// sameUUID compares in both byte orders.
+// backwardsUUID turns all bytes round: so some BMCs send it over IPMI, as IPMI 2.0
+// (20.8) has it.
+func backwardsUUID(s string) string {
+	if !uuidForm.MatchString(s) {
+		return s
+	}
+	var b strings.Builder
+	for hex := strings.ReplaceAll(s, "-", ""); hex != ""; hex = hex[:len(hex)-2] {
+		switch b.Len() {
+		case 8, 13, 18, 23:
+			b.WriteByte('-')
+		}
+		b.WriteString(hex[len(hex)-2:])
+	}
+	return b.String()
+}
+
+// sameUUID compares in every order in which the bytes are known to come.
 func sameUUID(a, b string) bool {
 	a, b = plainUUID(a), plainUUID(b)
-	return a != "" && (a == b || a == swappedUUID(b))
+	return a != "" && (a == b || a == swappedUUID(b) || a == backwardsUUID(b) || a == backwardsUUID(swappedUUID(b)) || b == backwardsUUID(swappedUUID(a)))
 }
 
 // plainMAC brings a MAC to aa:bb:cc:dd:ee:ff, and blanks one that is none, or is

@@ -86,10 +86,11 @@ type Machine struct {
 // BMCLogin is how to log in to a BMC. User and Password are references, never
 // secrets.
 type BMCLogin struct {
-	User     Ref    `json:"user"`
-	Password Ref    `json:"password"`
-	TLS      string `json:"tls"`                  // "pin", "insecure" or "ca:FILE"
-	Legacy   bool   `json:"tls_legacy,omitempty"` // also TLS 1.0 and RSA key exchange
+	Protocol Protocol `json:"protocol,omitempty"` // "" = redfish
+	User     Ref      `json:"user"`
+	Password Ref      `json:"password"`
+	TLS      string   `json:"tls"`                  // "pin", "insecure" or "ca:FILE"; nothing over IPMI
+	Legacy   bool     `json:"tls_legacy,omitempty"` // also TLS 1.0 and RSA key exchange
 }
 
 // SSH is how to log in to the booted host.

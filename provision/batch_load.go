@@ -151,7 +151,10 @@ func (l *loader) shared(m *Machine, keys *map[string]profiles.Position, expect *
 		},
 	}
 	if expect == nil { // defaults: bmc is how to log in
-		f["bmc"] = func(n ast.Node) { l.fields(n, "bmc", l.login(&m.Login)) }
+		f["bmc"] = func(n ast.Node) {
+			l.fields(n, "bmc", l.login(&m.Login))
+			l.noTLS(n, &m.Login)
+		}
 		return f
 	}
 	f["expect"] = func(n ast.Node) { *expect = l.expect(n) }
@@ -176,7 +179,7 @@ func (l *loader) shared(m *Machine, keys *map[string]profiles.Position, expect *
 }
 
 func (l *loader) login(to *BMCLogin) field {
-	return field{"user": l.ref(&to.User), "password": l.ref(&to.Password), "tls": l.tls(to)}
+	return field{"protocol": l.protocol(&to.Protocol), "user": l.ref(&to.User), "password": l.ref(&to.Password), "tls": l.tls(to)}
 }
 
 // machineBMC takes an address, or an address with a login of its own.
@@ -186,6 +189,7 @@ func (l *loader) machineBMC(n ast.Node, m *Machine) {
 		f := l.login(&m.Login)
 		f["addr"] = l.str(&m.BMC)
 		l.fields(n, "bmc", f)
+		l.noTLS(n, &m.Login)
 	default:
 		l.str(&m.BMC)(n)
 	}

@@ -27,7 +27,7 @@ func (b *Bench) openBMC(ctx context.Context, m Machine) (BMC, error) {
 	}
 	limit := time.Now().Add(openPatience)
 	for {
-		c, err := redfish.Open(ctx, cfg)
+		c, err := login(ctx, m.Login.Protocol, cfg)
 		if err == nil {
 			return c, nil
 		}
@@ -63,6 +63,8 @@ func bmcChore(err error) string {
 		return "Find out why the certificate is another one: board or BMC swapped, firmware updated, or another machine at this address."
 	case errors.Is(err, redfish.ErrSessionLimit):
 		return "Close sessions in the BMC's web page, or wait until they end."
+	case errors.Is(err, redfish.ErrBadValue):
+		return "Correct what the message names in the batch, or choose another bmc.protocol."
 	case errors.Is(err, redfish.ErrUnreachable):
 		return "Check that the PSUs have power, then the BMC's cable and link LED, its VLAN, and its address against the label."
 	}

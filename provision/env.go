@@ -63,7 +63,7 @@ func (e *Env) Client(ctx context.Context) (BMC, error) {
 		return nil, err
 	}
 	if was, is := e.Facts[FactPrint], c.Fingerprint(); was != "" && is != was {
-		why := fmt.Sprintf("another BMC answers at %s than at the beginning of this attempt (certificate %.16s…, was %.16s…)", e.Machine.BMC, is, was)
+		why := fmt.Sprintf("another BMC answers at %s than at the beginning of this attempt (%s, was %s)", e.Machine.BMC, printWord(is), printWord(was))
 		return nil, errors.Join(&Stuck{Why: why, Do: "Look which machine has this address now; nothing was changed through it.", Next: "rackproof retest " + e.Machine.Name}, c.Close())
 	}
 	e.bmc = c

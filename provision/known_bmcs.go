@@ -22,7 +22,7 @@ type KnownBMCs struct {
 // KnownBMC is one line.
 type KnownBMC struct {
 	Addr   string `json:"addr"`          // with its port
-	SHA256 string `json:"sha256"`        // of the certificate, lower-case hex
+	SHA256 string `json:"sha256"`        // of the certificate, lower-case hex; over IPMI "guid:UUID" or "mac:MAC"
 	Who    string `json:"who,omitempty"` // UUID or MAC; "" = not known yet
 }
 
@@ -72,9 +72,12 @@ func (k *KnownBMCs) Known(sha256 string) bool {
 	return b.Who != "" && k.Of(b.Who).SHA256 == sha256
 }
 
-// Of returns where the BMC of a machine was seen last, and its certificate.
+// Of returns where the BMC of a machine was seen last, and its certificate. Where it
+// was seen over IPMI, which shows none, does not count.
 func (k *KnownBMCs) Of(who string) KnownBMC {
-	b := k.last(func(b KnownBMC) bool { return b.Who != "" && (b.Who == who || sameUUID(b.Who, who)) })
+	b := k.last(func(b KnownBMC) bool {
+		return b.Who != "" && certified(b.SHA256) && (b.Who == who || sameUUID(b.Who, who))
+	})
 	if b.SHA256 == released {
 		return KnownBMC{}
 	}

@@ -42,8 +42,9 @@ const (
 	FactBMCMAC    = "bmc_mac"       // of the BMC, by the BMC
 	FactModel     = "model"         // by the BMC
 	FactMember    = "serial_is"     // member of the identity set that the batch's serial equals
-	FactPrint     = "bmc_sha256"    // certificate of the BMC
+	FactPrint     = "bmc_sha256"    // certificate of the BMC; over IPMI the machine's UUID or the BMC's MAC
 	FactInsecure  = "tls_insecure"  // "true" when no certificate was checked
+	FactTransport = "bmc_transport" // what protects the session with the BMC, where TLS does not
 	FactBIOSFound = "bios_found"    // JSON: attributes as they were before we changed them
 	FactBIOSLines = "bios_lines"    // JSON: []burnin.BIOSLine: found, wanted, in force
 	FactLoad      = "load"          // time under load, where it is not the spec's

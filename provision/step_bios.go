@@ -46,6 +46,12 @@ func (e *Env) wishes(ctx context.Context, c BMC, name string) (wishes, error) {
 		maps.Copy(w.want, attrs)
 	}
 	maps.Copy(w.want, set.Attributes)
+	if len(set.Intents) == 0 && len(set.Attributes) > 0 {
+		// What is not translated has not shown yet whether there is a BIOS to set.
+		if _, err := c.BIOS(ctx); err != nil {
+			return w, err
+		}
+	}
 	return w, nil
 }
 

@@ -20,6 +20,9 @@ func (preflight) Done(ctx context.Context, e *Env) (bool, error) {
 	if c.Insecure() {
 		e.Facts[FactInsecure] = "true"
 	}
+	if words := transport(c); words != "" {
+		e.Facts[FactTransport] = words
+	}
 	if e.Machine.Boot.Method.fromUs() && !e.Boot.HasImage(e.Machine.Boot.Image) {
 		return false, &Stuck{
 			Why: fmt.Sprintf("there is no image %q in %s", e.Machine.Boot.Image, e.Boot.Images),

@@ -69,8 +69,8 @@ func (e *Env) bindPin(c BMC, id redfish.Identity) error {
 	if e.known == nil || simulated || c.Insecure() || self == "" || c.Fingerprint() == "" {
 		return nil
 	}
-	addr, print := hostPort(e.Machine.BMC, 443), c.Fingerprint()
-	if was := e.known.Of(self); was.SHA256 != "" && was.SHA256 != print && e.Machine.Login.TLS == string(redfish.Pin) {
+	addr, print := e.Machine.bmcAddr(), c.Fingerprint()
+	if was := e.known.Of(self); was.SHA256 != "" && was.SHA256 != print && e.Machine.Login.TLS == string(redfish.Pin) && certified(print) {
 		return wrongMachine(e.Machine, fmt.Sprintf("BMC %s says it is %s, which showed certificate %.16s… at %s and shows %.16s… now: its certificate was made anew, or it is another machine; if it is right, `rackproof bmc %s forget-pin %s`",
 			e.Machine.BMC, self, was.SHA256, was.Addr, print, e.Machine.BMC, self))
 	}
@@ -84,7 +84,7 @@ func (e *Env) bindPin(c BMC, id redfish.Identity) error {
 // hands are about to change a cable or the batch.
 func (e *Env) disown(ctx context.Context, c BMC, id redfish.Identity) {
 	err := e.Learn(ctx, Facts{FactPrint: ""})
-	if addr, self := hostPort(e.Machine.BMC, 443), or(id.UUID, id.BMCMAC); e.known != nil {
+	if addr, self := e.Machine.bmcAddr(), or(id.UUID, id.BMCMAC); e.known != nil {
 		if !c.Insecure() && c.Fingerprint() != "" && self != "" {
 			err = errors.Join(err, e.known.Bind(addr, c.Fingerprint(), self))
 		}
@@ -142,10 +142,22 @@ func wrongMachine(m Machine, why string) error {
 }
 
 // sameUUID compares in both byte orders: SMBIOS before 2.6 and some BMCs turn
-// the first three groups round.
+// the first three groups round. Over IPMI a BMC may also send all bytes backwards
+// (IPMI 2.0, 20.8), and the reader cannot always tell.
 func sameUUID(a, b string) bool {
 	a, b = strings.ToLower(strings.TrimSpace(a)), strings.ToLower(strings.TrimSpace(b))
-	return a == b || swapUUID(a) == b
+	return a == b || swapUUID(a) == b || backwards(a) == b || backwards(swapUUID(a)) == b || backwards(swapUUID(b)) == a
+}
+
+func backwards(s string) string {
+	h := []byte(strings.ReplaceAll(s, "-", ""))
+	if len(h) != 32 {
+		return s
+	}
+	for i, j := 0, 30; i < j; i, j = i+2, j-2 {
+		h[i], h[i+1], h[j], h[j+1] = h[j], h[j+1], h[i], h[i+1]
+	}
+	return fmt.Sprintf("%s-%s-%s-%s-%s", h[:8], h[8:12], h[12:16], h[16:20], h[20:])
 }
 
 func swapUUID(s string) string {
@@ -163,7 +175,7 @@ func swapUUID(s string) string {
 	return turn(h[:8]) + "-" + turn(h[8:12]) + "-" + turn(h[12:16]) + "-" + h[16:20] + "-" + h[20:]
 }
 
-// keepBodies writes Redfish bodies, redacted by the client, as evidence.
+// keepBodies writes what a BMC answered, redacted by the client, as evidence.
 func keepBodies(store *burnin.Store, probe string, bodies map[string]json.RawMessage, start time.Time) error {
 	out, err := burnin.JSON(bodies)
 	if err != nil {
@@ -171,7 +183,17 @@ func keepBodies(store *burnin.Store, probe string, bodies map[string]json.RawMes
 	}
 	return store.Add(&burnin.Evidence{
 		Probe: probe, Phase: burnin.PhaseBMC, Source: burnin.FromBMC, Ended: burnin.EndedExit,
-		Command: fmt.Sprintf("Redfish GET of %d resources", len(bodies)),
+		Command: reading(bodies),
 		Started: start, Seconds: time.Since(start).Seconds(), Out: out,
 	})
+}
+
+// reading says how bodies were read.
+func reading(bodies map[string]json.RawMessage) string {
+	for uri := range bodies {
+		if strings.HasPrefix(uri, "ipmi:") {
+			return fmt.Sprintf("IPMI commands, %d answers", len(bodies))
+		}
+	}
+	return fmt.Sprintf("Redfish GET of %d resources", len(bodies))
 }

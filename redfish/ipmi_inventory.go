@@ -40,6 +40,7 @@ func (c *IPMI) Inventory(ctx context.Context) (Inventory, error) {
 		}
 	}
 	inv.arrange()
+	c.keep("parts", map[string]any{"psus": inv.PSUs, "dimms": inv.DIMMs, "empty_dimm_slots": inv.EmptyDIMMs})
 	for _, what := range []string{"CPUs", "memory modules", "GPUs", "network adapters", "drives"} {
 		unread.add("ipmi", fmt.Errorf("does not list %s", what))
 	}
