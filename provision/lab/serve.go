@@ -51,10 +51,10 @@ type parent struct {
 // builds the lab, and holds it until ctx ends or it is told to go. While the lab
 // is not ready it ends with `up`.
 func Serve(ctx context.Context, log *slog.Logger) error {
-	f := os.NewFile(supervisorFile, "up")
-	if f == nil {
-		return errNotAlone
+	if os.Getpid() != 1 {
+		return errNotAlone // then file 3 is somebody else's
 	}
+	f := os.NewFile(supervisorFile, "up")
 	conn, err := net.FileConn(f)
 	if err := errors.Join(err, f.Close()); err != nil {
 		return errNotAlone
