@@ -228,11 +228,24 @@ func (s *session) renew(ctx context.Context, used string) error {
 		return fmt.Errorf("BMC %s forgets its session again and again (%d logins): restart the BMC: %w", s.t.addr, renewed, ErrSessionLimit)
 	}
 	s.mu.Lock()
-	s.token, s.uri = "", ""
+	uri, hold := s.uri, s.hold
+	s.token, s.uri, s.hold = "", "", nil
 	s.renewed++
 	s.mu.Unlock()
-	s.letGo(true) // the BMC ended it
-	return s.open(ctx)
+	err := s.open(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil && s.token == "" && s.uri == "" {
+		// The BMC may have refused everything for a while, and kept the session.
+		s.token, s.uri, s.hold = token, uri, hold
+		return err
+	}
+	if hold != nil { // the BMC ended it
+		if err := hold.Forget(); err != nil {
+			s.t.log.Warn("a session is still remembered as open", "bmc", s.t.addr, "err", err)
+		}
+	}
+	return err
 }
 
 // close deletes the session. It has its own deadline, because it matters most
