@@ -73,6 +73,9 @@ func (a *app) report(err error) int {
 	if err == nil {
 		return exitDone
 	}
+	if e, ok := errors.AsType[exitStatus](err); ok {
+		return int(e)
+	}
 	code, name := exitFailed, "failed"
 	if isUsage(err) {
 		code, name = exitUsage, "usage"
@@ -85,9 +88,15 @@ func (a *app) report(err error) int {
 	return code
 }
 
+// usage is bad input that another package found.
+type usage struct{ error }
+
 // isUsage recognises the lab's own usage errors and those cobra makes.
 func isUsage(err error) bool {
 	if _, ok := errors.AsType[*lab.UsageError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[usage](err); ok {
 		return true
 	}
 	for _, prefix := range []string{"unknown command", "unknown flag", "unknown shorthand", "flag needs", "invalid argument", "accepts ", "requires "} {

@@ -4,13 +4,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/rackproof/rackproof/provision/lab"
 )
 
 func upCommand(a *app) *cobra.Command {
 	o := lab.Options{}
-	var firmware string
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Build a lab; its machines are off and their BMCs answer",
@@ -21,19 +21,26 @@ func upCommand(a *app) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			start := time.Now()
-			o.Dir, o.Firmware = a.dir, lab.Firmware(firmware)
-			s, err := lab.Up(cmd.Context(), o, func(s lab.Stage) { a.progress("%6.1f s  %s", s.Seconds, s.Name) })
+			o.Dir = a.dir
+			s, err := lab.Up(cmd.Context(), o, a.stage)
 			if err != nil {
 				return err
 			}
-			a.progress("%6.1f s  in all", time.Since(start).Seconds())
+			a.stage(lab.Stage{Name: "in all", Seconds: time.Since(start).Seconds()})
 			return a.printStatus(s)
 		},
 	}
-	f := cmd.Flags()
-	f.IntVar(&o.Machines, "machines", 1, "how many")
-	f.IntVar(&o.GPUs, "gpus", lab.DefaultGPUs, "GPUs in each machine, 1 to 8")
-	f.BoolVar(&o.Netboot, "netboot", false, "serve the image on 10.77.0.1:8080, so that a PXE boot comes up without rackproof")
-	f.StringVar(&firmware, "firmware", string(lab.BIOS), "bios or uefi")
+	labFlags(cmd.Flags(), &o)
+	cmd.Flags().BoolVar(&o.Netboot, "netboot", false, "serve the image on 10.77.0.1:8080, so that a PXE boot comes up without rackproof")
 	return cmd
 }
+
+// labFlags say which lab to build.
+func labFlags(f *pflag.FlagSet, o *lab.Options) {
+	f.IntVar(&o.Machines, "machines", 1, "how many")
+	f.IntVar(&o.GPUs, "gpus", lab.DefaultGPUs, "GPUs in each machine, 1 to 8")
+	f.StringVar((*string)(&o.Firmware), "firmware", string(lab.BIOS), "bios or uefi")
+}
+
+// stage tells that a stage is done.
+func (a *app) stage(s lab.Stage) { a.progress("%6.1f s  %s", s.Seconds, s.Name) }

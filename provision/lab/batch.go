@@ -1,0 +1,78 @@
+package lab
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/template"
+
+	"github.com/rackproof/rackproof/provision"
+)
+
+// ProfileName is the hardware profile of the lab's machines, and the acceptance
+// spec that goes with it. Library writes both.
+const ProfileName = "lab-vm"
+
+//go:embed library
+var library embed.FS
+
+// WriteLibrary writes the lab's profile and spec into dir, for `rackproof
+// --profiles`. They do not ship with rackproof: no real machine may match them.
+func WriteLibrary(dir string) error {
+	return fs.WalkDir(library, "library", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(dir, strings.TrimPrefix(path, "library"))
+		if d.IsDir() {
+			return os.MkdirAll(to, 0o755)
+		}
+		b, err := library.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(to, b, 0o644)
+	})
+}
+
+// Credentials are the environment variables that a batch of the lab refers to.
+func Credentials() []string {
+	return []string{"LAB_BMC_USER=" + BMCUser, "LAB_BMC_PASSWORD=" + BMCPassword}
+}
+
+var batchTemplate = template.Must(template.New("batch").Parse(`name: {{.Name}}
+profile: {{.Profile}}
+spec: {{.Profile}}
+defaults:
+  bmc: {user: env:LAB_BMC_USER, password: env:LAB_BMC_PASSWORD, tls: pin, protocol: {{.Protocol}}}
+  ssh: {user: root, key: "file:{{.Status.Dir}}/{{.Key}}"}
+  boot: {image: {{.Image}}, method: pxe}
+netboot: {listen: "{{.Listen}}", images: "{{.Images}}"}
+limits: {load: {{.Load}}}
+machines:
+{{- range .Status.Machines}}
+  - {name: {{.Name}}, bmc: {{.BMC}}, serial: {{.Serial}}, mac: "{{.MAC}}", host: {{.Host}}, expect: {gpus: {{.GPUs}}}}
+{{- end}}
+`))
+
+// Batch is a batch file of all machines, to be carried by a rackproof inside the
+// lab's network with Credentials in its environment and the library that
+// WriteLibrary wrote. Load is how long the machines are kept busy ("20 s").
+func (s Status) Batch(name string, p provision.Protocol, load string) ([]byte, error) {
+	if s.Netboot {
+		return nil, usagef("the lab serves its image itself (up --netboot), so rackproof cannot; end it with `rackproof-lab down` first")
+	}
+	var b bytes.Buffer
+	err := batchTemplate.Execute(&b, map[string]any{
+		"Name": name, "Profile": ProfileName, "Protocol": p, "Status": s, "Key": HostKeyFile, "Load": load,
+		"Image": filepath.Base(s.Image), "Images": filepath.Dir(s.Image), "Listen": netbootAddress,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("batch of the lab: %w", err)
+	}
+	return b.Bytes(), nil
+}
