@@ -148,7 +148,7 @@ func nvmeDevice(s Spec, name string, i int) string {
 func (s start) network() []string {
 	return []string{
 		"-netdev", fmt.Sprintf("tap,id=tap,ifname=%s,script=no,downscript=no", s.spec.Tap()),
-		"-device", fmt.Sprintf("virtio-net-pci,id=net0,netdev=tap,mac=%s,bus=%s", s.spec.HostMAC(), portOf("net0")) + s.bootIndex("net0"),
+		"-device", fmt.Sprintf("virtio-net-pci,id=net0,netdev=tap,mac=%s,bus=%s", s.spec.HostMAC(), portOf("net0")) + s.bootIndex("net0") + s.bootROM(),
 	}
 }
 
@@ -173,6 +173,14 @@ func (s start) firmware() []string {
 		"-drive", "if=pflash,unit=0,format=raw,readonly=on,file=" + ovmfCode,
 		"-drive", "if=pflash,unit=1,format=raw,file=" + s.spec.Path("vars.fd"),
 	}
+}
+
+// bootROM takes the NIC's ROM, which is iPXE, out of the way of UEFI's own HTTP boot.
+func (s start) bootROM() string {
+	if s.boot.Device == BootHTTP {
+		return ",romfile="
+	}
+	return ""
 }
 
 // bootIndex makes the device with this id the one that is booted, if it is

@@ -21,12 +21,13 @@ type fakeBus struct{ dir string }
 func newFakeBus(t *testing.T) fakeBus {
 	t.Helper()
 	b := fakeBus{t.TempDir()}
+	write(t, b.dir, "sys/class/dmi/id/product_serial", NewSpec(3, "").Serial()+"\n")
 	for _, name := range []string{"usr/lib/rackproof/gpus", "usr/bin/nvidia-smi", "usr/bin/gdscheck", "usr/bin/gpu_burn"} {
 		text, err := imageFiles.ReadFile("image/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		here := strings.NewReplacer(" /usr/lib/", " "+b.dir+"/usr/lib/", "/sys/bus", b.dir+"/sys/bus", "/run/rackproof-gpu-load", b.dir+"/load").Replace(string(text))
+		here := strings.NewReplacer(" /usr/lib/", " "+b.dir+"/usr/lib/", "/sys/", b.dir+"/sys/", "/run/rackproof-gpu-load", b.dir+"/load").Replace(string(text))
 		write(t, b.dir, name, here)
 	}
 	return b
@@ -81,8 +82,8 @@ func parse[T any](t *testing.T, p burnin.Probe[T], e *burnin.Evidence) T {
 	return v
 }
 
-// TestStandInFollowsTheBus: count, place and link are those of the bus, serial and
-// UUID those of the slot.
+// TestStandInFollowsTheBus: count, place and link are those of the bus, and the serial
+// is that of the slot, as the BMC tells it.
 func TestStandInFollowsTheBus(t *testing.T) {
 	b := newFakeBus(t)
 	b.gpu(t, 8, 0x0a, "16.0 GT/s PCIe", "16")
@@ -95,7 +96,7 @@ func TestStandInFollowsTheBus(t *testing.T) {
 	for i, want := range []struct {
 		address, serial string
 		gen, width      float64
-	}{{"0000:0a:00.0", "1650023000008", 4, 16}, {"0000:0b:00.0", "1650023000010", 3, 8}} {
+	}{{"0000:0a:00.0", NewSpec(3, "").GPUSerial(0), 4, 16}, {"0000:0b:00.0", NewSpec(3, "").GPUSerial(2), 3, 8}} {
 		g := log.GPUs[i]
 		if g.Address != want.address || g.Serial.V != want.serial || g.LinkGen.V != want.gen || g.LinkWidth.V != want.width {
 			t.Errorf("GPU %d: %s %s gen%v x%v, want %+v", i, g.Address, g.Serial.V, g.LinkGen.V, g.LinkWidth.V, want)
