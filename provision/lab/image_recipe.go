@@ -102,7 +102,7 @@ var imageModules = []string{
 	"nvme", "sd_mod", "sr_mod", "ahci", "usb_storage", "xhci_pci", "ehci_pci", "uhci_hcd",
 	"ipmi_si", "ipmi_devintf", "ipmi_watchdog", "ipmi_poweroff",
 	"ie31200_edac", "mce_inject", "aer_inject", "msr", "cpuid", "i2c_i801", "softdog",
-	"efivarfs", "isofs", "vfat", "nls_ascii", "nls_cp437", "nls_utf8", "ext4", "loop", "crc32c_generic", "crc32c_intel",
+	"button", "evdev", "efivarfs", "isofs", "vfat", "nls_ascii", "nls_cp437", "nls_utf8", "ext4", "loop", "crc32c_generic", "crc32c_intel",
 }
 
 // imageLinks of the image, as maintainer scripts and alternatives would make them.
