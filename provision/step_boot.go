@@ -191,6 +191,12 @@ func (e *Env) bootFetched() bool {
 	return ok && !t.Fetched.IsZero()
 }
 
+// bootIsUp: the image that the machine booted has said so.
+func (e *Env) bootIsUp() bool {
+	t, ok := e.Boot.Find(e.Machine.Name, e.Attempt)
+	return ok && t.Up != nil
+}
+
 // overrideAct sets the boot override. It is seen as set, or as used up when the
 // boot has come already.
 func (e *Env) overrideAct(c BMC, want redfish.Boot, used func() bool) Act {

@@ -22,10 +22,10 @@ func (s waitSSH) Done(ctx context.Context, e *Env) (bool, error) {
 		if err := e.StartBoot(ctx); err != nil { // the host may still have to fetch its seed
 			return false, err
 		}
-		t, ok := e.Boot.Find(e.Machine.Name, e.Attempt)
-		if !ok || t.Up == nil {
+		if !e.bootIsUp() {
 			return false, nil
 		}
+		t, _ := e.Boot.Find(e.Machine.Name, e.Attempt)
 		if t.Up.Address != "" {
 			e.Facts[FactHost] = t.Up.Address
 		}
@@ -58,7 +58,12 @@ func (s waitSSH) Do(ctx context.Context, e *Env) (Facts, error) {
 	stuck := Stuck{Do: "Look at the host's console and at the link of its NIC."}
 	err := e.WaitFor(ctx, e.poll()/2, stuck, func() (bool, error) {
 		ok, err := s.Done(ctx, e)
-		if err == nil && !ok {
+		switch {
+		case err != nil || ok:
+		case live(e) && !e.bootIsUp():
+			last = errors.New("the image has not said that it is up")
+			e.Progress(ctx, zeroTime, "waits for image %s to come up", e.Machine.Boot.Image)
+		default:
 			if _, last = e.Node(ctx); last != nil {
 				e.Progress(ctx, zeroTime, "waits for the host: %v", last)
 			}

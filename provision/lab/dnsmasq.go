@@ -25,8 +25,8 @@ const (
 
 // dnsmasqConfig makes the provisioning network answer every kind of firmware: iPXE
 // (QEMU's ROMs are iPXE, for BIOS and for UEFI) is given rackproof's script; what is
-// no iPXE gets one over TFTP; UEFI HTTP boot takes its URI from the BMC, and an
-// address from here. Only machines of the lab are answered.
+// no iPXE gets one over TFTP; UEFI HTTP boot gets an address. Only machines of the
+// lab are answered.
 func dnsmasqConfig(dir string, specs []Spec) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -48,11 +48,11 @@ func dnsmasqConfig(dir string, specs []Spec) string {
 	line("dhcp-match=set:bios,option:client-arch,0")
 	line("dhcp-match=set:efi64,option:client-arch,7")
 	line("dhcp-match=set:efi64,option:client-arch,9")
-	line("dhcp-match=set:efihttp,option:client-arch,16")
 	line("dhcp-boot=tag:ipxe,http://%s/pxe.ipxe", netbootAddress)
 	line("dhcp-boot=tag:!ipxe,tag:bios,undionly.kpxe")
 	line("dhcp-boot=tag:!ipxe,tag:efi64,snponly.efi")
-	line("dhcp-option-force=tag:efihttp,60,HTTPClient") // UEFI ignores an offer that does not say so
+	// UEFI HTTP boot (architecture 16) has its URI from the BMC. EDK II then takes a
+	// plain offer, or one of HTTPClient with a URI by address, but none in between.
 	return b.String()
 }
 
