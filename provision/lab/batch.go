@@ -48,7 +48,7 @@ var batchTemplate = template.Must(template.New("batch").Parse(`name: {{.Name}}
 profile: {{.Profile}}
 spec: {{.Profile}}
 defaults:
-  bmc: {user: env:LAB_BMC_USER, password: env:LAB_BMC_PASSWORD, tls: pin, protocol: {{.Protocol}}}
+  bmc: {user: env:LAB_BMC_USER, password: env:LAB_BMC_PASSWORD, protocol: {{.Protocol}}}
   ssh: {user: root, key: "file:{{.Status.Dir}}/{{.Key}}"}
   boot: {image: {{.Image}}, method: pxe}
 netboot: {listen: "{{.Listen}}", images: "{{.Images}}"}
