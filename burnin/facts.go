@@ -69,10 +69,14 @@ fi
 for t; do command -v "$t" >/dev/null 2>&1 && echo "tool $t"; done
 echo end`
 
+// askLimit bounds a short question to the node. It is far above what a healthy node
+// needs, because one that is busy, or emulated, answers slowly and is not broken.
+const askLimit = 90 * time.Second
+
 // askFacts asks the node about itself and which of tools it has.
 func askFacts(ctx context.Context, sh Shell, tools []string) (*Facts, error) {
 	began := time.Now()
-	out, err := sh.Run(ctx, Command{Line: nodeLine("facts", tools, factsScript), Deadline: 20 * time.Second})
+	out, err := sh.Run(ctx, Command{Line: nodeLine("facts", tools, factsScript), Deadline: askLimit})
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +172,7 @@ func askSurvey(ctx context.Context, sh Shell, probes []ProbeSpec) (*survey, erro
 		return s, nil
 	}
 	script.WriteString("\necho '" + sectionMark + "end'")
-	out, err := sh.Run(ctx, Command{Line: nodeLine("survey", names, script.String()), Deadline: 15 * time.Second})
+	out, err := sh.Run(ctx, Command{Line: nodeLine("survey", names, script.String()), Deadline: askLimit})
 	if err != nil {
 		return nil, err
 	}

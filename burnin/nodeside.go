@@ -168,7 +168,7 @@ func (f *nodeFolder) stop(ctx context.Context, why string) (stuck bool, err erro
 var errNoFolder = errors.New("our folder on the node is gone")
 
 func (f *nodeFolder) call(ctx context.Context, verb string, stdin *strings.Reader, args ...string) (Output, error) {
-	c := Command{Deadline: 30 * time.Second}
+	c := Command{Deadline: askLimit}
 	if stdin != nil {
 		c.Stdin = stdin
 	}
@@ -189,7 +189,7 @@ func sideCall(ctx context.Context, sh Shell, verb string, args []string) (answer
 	out, err := sh.Run(ctx, Command{
 		Line:     nodeLine(verb, args, `SIDE=$(cat); export SIDE; exec /bin/sh -c "$SIDE" rackproof `+verb+` "$@"`),
 		Stdin:    strings.NewReader(nodeSide),
-		Deadline: 30 * time.Second,
+		Deadline: askLimit,
 	})
 	if err != nil {
 		return answer{}, err
