@@ -116,7 +116,7 @@ func (j *job) bringUp(ctx context.Context, a *app) (lab.Status, func() error, er
 
 // prepare writes the batch with its profile and spec.
 func (j *job) prepare(s lab.Status, p provision.Protocol) (string, error) {
-	text, err := s.Batch(j.name, p, j.load)
+	text, err := s.Batch(lab.BatchOptions{Name: j.name, Protocol: p, Load: j.load})
 	if err != nil {
 		return "", err
 	}

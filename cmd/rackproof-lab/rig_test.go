@@ -41,10 +41,11 @@ func TestMain(m *testing.M) {
 
 // rig is a lab and the rackproof that is run in it.
 type rig struct {
-	t      *testing.T
-	bin    string
-	state  string
-	status lab.Status
+	t       *testing.T
+	bin     string
+	state   string
+	library string // profile and spec of the lab
+	status  lab.Status
 }
 
 // newRig builds a lab that is gone when the test ends.
@@ -64,7 +65,10 @@ func newRig(t *testing.T, args ...string) *rig {
 		t.Fatal(err)
 	}
 	r := &rig{t: t, bin: bin, state: t.TempDir()}
-	r.status.Dir = filepath.Join(t.TempDir(), "lab")
+	r.status.Dir, r.library = filepath.Join(t.TempDir(), "lab"), filepath.Join(r.state, "library")
+	if err := lab.WriteLibrary(r.library); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		if t.Failed() {
 			r.tellLogs()
@@ -113,7 +117,7 @@ func (r *rig) lab(ctx context.Context, args ...string) (string, int) {
 
 func (r *rig) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(r.bin, "rackproof-lab"), append([]string{"--dir", r.status.Dir}, args...)...)
-	cmd.Env = append(os.Environ(), "NO_COLOR=1")
+	cmd.Env = append(append(os.Environ(), lab.Credentials()...), "NO_COLOR=1")
 	return cmd
 }
 
@@ -138,8 +142,12 @@ type outcome struct {
 // batch writes a batch file and returns its name.
 func (r *rig) batch(o lab.BatchOptions) string {
 	r.t.Helper()
-	file := filepath.Join(r.t.TempDir(), o.Name+".yaml")
-	if err := os.WriteFile(file, r.status.Batch(o), 0o600); err != nil {
+	text, err := r.status.Batch(o)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	file := filepath.Join(r.state, o.Name+".yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
 		r.t.Fatal(err)
 	}
 	return file
@@ -147,7 +155,7 @@ func (r *rig) batch(o lab.BatchOptions) string {
 
 // rackproof is a command that carries a batch, with its result as JSON.
 func (r *rig) rackproof(file string, args ...string) *exec.Cmd {
-	return r.command(r.t.Context(), append([]string{"run", "--", filepath.Join(r.bin, "rackproof"), "--state", r.state, "run", "-f", file, "--json"}, args...)...)
+	return r.command(r.t.Context(), append([]string{"run", "--", filepath.Join(r.bin, "rackproof"), "--state", r.state, "--profiles", r.library, "run", "-f", file, "--json"}, args...)...)
 }
 
 // run carries a batch to its end.

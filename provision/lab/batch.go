@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -44,32 +45,47 @@ func Credentials() []string {
 	return []string{"LAB_BMC_USER=" + BMCUser, "LAB_BMC_PASSWORD=" + BMCPassword}
 }
 
+// BatchOptions say how rackproof is to treat the machines of the lab.
+type BatchOptions struct {
+	Name     string // of the run
+	Protocol provision.Protocol
+	Method   provision.BootMethod // "" = BootAuto
+	Load     string               // how long the machines are kept busy, "20 s"
+	Machines []string             // nil = all
+}
+
 var batchTemplate = template.Must(template.New("batch").Parse(`name: {{.Name}}
 profile: {{.Profile}}
 spec: {{.Profile}}
 defaults:
-  bmc: {user: env:LAB_BMC_USER, password: env:LAB_BMC_PASSWORD, protocol: {{.Protocol}}}
-  ssh: {user: root, key: "file:{{.Status.Dir}}/{{.Key}}"}
-  boot: {image: {{.Image}}, method: pxe}
+  bmc: {user: env:LAB_BMC_USER, password: env:LAB_BMC_PASSWORD, {{if not .Protocol.IPMI}}tls: pin, {{end}}protocol: {{.Protocol}}}
+  ssh: {user: root, key: "file:{{.Dir}}/{{.Key}}"}
+  boot: {image: {{.Image}}, method: {{.Method}}}
 netboot: {listen: "{{.Listen}}", images: "{{.Images}}"}
 limits: {load: {{.Load}}}
 machines:
-{{- range .Status.Machines}}
+{{- range .Machines}}
   - {name: {{.Name}}, bmc: {{.BMC}}, serial: {{.Serial}}, mac: "{{.MAC}}", host: {{.Host}}, expect: {gpus: {{.GPUs}}}}
 {{- end}}
 `))
 
-// Batch is a batch file of all machines, to be carried by a rackproof inside the
-// lab's network with Credentials in its environment and the library that
-// WriteLibrary wrote. Load is how long the machines are kept busy ("20 s").
-func (s Status) Batch(name string, p provision.Protocol, load string) ([]byte, error) {
+// Batch is a batch file of the lab's machines, to be carried by a rackproof inside
+// the lab's network with Credentials in its environment and the library that
+// WriteLibrary wrote.
+func (s Status) Batch(o BatchOptions) ([]byte, error) {
 	if s.Netboot {
 		return nil, usagef("the lab serves its image itself (up --netboot), so rackproof cannot; end it with `rackproof-lab down` first")
 	}
+	if o.Method == "" {
+		o.Method = provision.BootAuto
+	}
+	machines := slices.DeleteFunc(slices.Clone(s.Machines), func(m MachineStatus) bool {
+		return o.Machines != nil && !slices.Contains(o.Machines, m.Name)
+	})
 	var b bytes.Buffer
 	err := batchTemplate.Execute(&b, map[string]any{
-		"Name": name, "Profile": ProfileName, "Protocol": p, "Status": s, "Key": HostKeyFile, "Load": load,
-		"Image": filepath.Base(s.Image), "Images": filepath.Dir(s.Image), "Listen": netbootAddress,
+		"Name": o.Name, "Profile": ProfileName, "Protocol": o.Protocol, "Dir": s.Dir, "Machines": machines, "Key": HostKeyFile, "Load": o.Load,
+		"Method": o.Method, "Image": filepath.Base(s.Image), "Images": filepath.Dir(s.Image), "Listen": netbootAddress,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("batch of the lab: %w", err)

@@ -38,7 +38,7 @@ func TestBatchOfTheLab(t *testing.T) {
 		s.Machines = append(s.Machines, MachineStatus{Name: p.Name, GPUs: p.GPUs, Serial: p.Serial(), BMC: p.BMCIP(), Host: p.HostIP(), MAC: p.HostMAC()})
 	}
 	for _, protocol := range []provision.Protocol{provision.OverRedfish, provision.OverIPMI} {
-		text, err := s.Batch("lab-1", protocol, "20 s")
+		text, err := s.Batch(BatchOptions{Name: "lab-1", Protocol: protocol, Method: provision.BootPXE, Load: "20 s", Machines: []string{"lab2"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,12 +51,12 @@ func TestBatchOfTheLab(t *testing.T) {
 			t.Fatalf("%v\n%s", err, text)
 		}
 		m, ok := b.Find("lab2")
-		if !ok || m.BMC != "10.77.1.12" || m.MAC != "52:54:00:77:00:02" || m.Boot.Method != provision.BootPXE || m.Login.Protocol != protocol {
+		if !ok || m.BMC != "10.77.1.12" || m.MAC != "52:54:00:77:00:02" || m.Boot.Method != provision.BootPXE || m.Login.Protocol != protocol || len(b.Machines) != 1 {
 			t.Errorf("lab2: %+v", m)
 		}
 	}
 	s.Netboot = true
-	if _, err := s.Batch("lab-1", provision.OverIPMI, "20 s"); err == nil {
+	if _, err := s.Batch(BatchOptions{Name: "lab-1", Protocol: provision.OverIPMI, Load: "20 s"}); err == nil {
 		t.Error("two would serve on one port")
 	}
 }
