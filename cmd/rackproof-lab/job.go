@@ -67,8 +67,8 @@ func (j *job) run(ctx context.Context, a *app) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if code, err = j.inLab(ctx, a, a.stderr, "run", "-f", batch); err != nil {
-		return 0, err
+	if code, err = j.inLab(ctx, a, a.stderr, "run", "-f", batch); err != nil || code == exitFailed || code == exitUsage {
+		return code, err // rackproof has said why
 	}
 	if err := j.steps(ctx, a); err != nil {
 		return 0, err

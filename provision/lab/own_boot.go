@@ -21,12 +21,8 @@ type ownBoot struct {
 	boots map[string]int // by machine, counted
 }
 
-// startOwnBoot opens a boot for each machine at each of its starts, if that was
-// asked for.
+// startOwnBoot opens a boot for each machine at each of its starts.
 func (l *Lab) startOwnBoot(ctx context.Context) (func() error, error) {
-	if !l.options.Netboot {
-		return nil, nil
-	}
 	key, err := os.ReadFile(filepath.Join(l.options.Dir, HostKeyFile+".pub"))
 	if err != nil {
 		return nil, fmt.Errorf("serve the image: %w", err)

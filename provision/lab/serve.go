@@ -116,21 +116,7 @@ func (l *Lab) build(ctx context.Context, p parent) (func() error, error) {
 		}
 		return errors.Join(errs...)
 	}
-	stages := []struct {
-		name string
-		do   func(context.Context) (func() error, error)
-	}{
-		{"namespaces", l.settle},
-		{"state folder", l.takeDir},
-		{"key for the hosts", l.makeKey},
-		{"networks", l.makeNetworks},
-		{"machines", l.makeMachines},
-		{"DHCP and TFTP", l.startDHCP},
-		{"BMCs", l.startBMCs},
-		{"netboot", l.startOwnBoot},
-		{"control socket", l.startControl},
-	}
-	for _, s := range stages {
+	for _, s := range l.stages() {
 		start := time.Now()
 		u, err := s.do(ctx)
 		if u != nil {
@@ -144,6 +130,29 @@ func (l *Lab) build(ctx context.Context, p parent) (func() error, error) {
 		}
 	}
 	return down, nil
+}
+
+// buildStage is one stage of building, with what undoes it.
+type buildStage struct {
+	name string
+	do   func(context.Context) (undo func() error, err error)
+}
+
+// stages are the order in which a lab is built.
+func (l *Lab) stages() []buildStage {
+	s := []buildStage{
+		{"namespaces", l.settle},
+		{"state folder", l.takeDir},
+		{"key for the hosts", l.makeKey},
+		{"networks", l.makeNetworks},
+		{"machines", l.makeMachines},
+		{"DHCP and TFTP", l.startDHCP},
+		{"BMCs", l.startBMCs},
+	}
+	if l.options.Netboot {
+		s = append(s, buildStage{"netboot", l.startOwnBoot})
+	}
+	return append(s, buildStage{"control socket", l.startControl})
 }
 
 func (l *Lab) settle(context.Context) (func() error, error) {
