@@ -31,6 +31,22 @@ func TestFaultsAreNamedOnce(t *testing.T) {
 	}
 }
 
+// The names are public: tests, tables and people say them.
+func TestFaultNames(t *testing.T) {
+	want := strings.Fields(`pcie-width pcie-speed gpu-off-bus dimm-missing dimm-slow dimm-not-ecc ecc-corrected ecc-uncorrected
+		mce aer nvme-critical nvme-medium-error nvme-slow nvme-missing cpu-hot fan-dead psu-lost xid kernel-panic link-flap
+		ssh-dies bmc-dies bmc-slow power-loss wrong-machine`)
+	var got []string
+	for _, f := range Faults() {
+		got = append(got, f.Name)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("faults %q\nwant %q", got, want)
+	}
+}
+
 func TestFaultsOfWhatIsPluggedIn(t *testing.T) {
 	gpu1 := func(m *Machine) *pciFunction { return m.cards[3].function }
 	for _, c := range []struct {
