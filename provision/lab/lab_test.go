@@ -3,10 +3,12 @@ package lab
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -203,6 +205,40 @@ func TestUpThatIsInterruptedLeavesNothing(t *testing.T) {
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder is left: %v", err)
+	}
+}
+
+// `up` can be killed too: the supervisor must not go on for nobody.
+func TestSupervisorEndsWithUp(t *testing.T) {
+	needLab(t)
+	dir := filepath.Join(t.TempDir(), "lab")
+	near, far, err := socketPair("up")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0], "serve")
+	cmd.ExtraFiles = []*os.File{far}
+	isolate(cmd)
+	if err := errors.Join(cmd.Start(), far.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.NewEncoder(near).Encode(Options{Dir: dir, Machines: 1, Firmware: BIOS, GPUs: 1}); err != nil {
+		t.Fatal(err)
+	}
+	var r report
+	if err := json.NewDecoder(near).Decode(&r); err != nil || r.Stage == nil {
+		t.Fatalf("the first report: %+v, %v", r, err)
+	}
+	if err := near.Close(); err != nil {
+		t.Fatal(err)
+	}
+	kill := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	_ = cmd.Wait() // it says that nobody listens
+	if !kill.Stop() {
+		t.Error("the supervisor outlives `up`")
+	}
+	if _, err := Open(t.Context(), dir); !errors.Is(err, ErrNoLab) {
+		t.Errorf("open: %v", err)
 	}
 }
 
