@@ -9,18 +9,15 @@ import (
 	"time"
 )
 
-// bmcReadingKey is the one entry of a BMC's evidence that is no body: what our
-// reader says of its own reading.
-const bmcReadingKey = "rackproof:reading"
+// BMCNoteKey is the one entry of a BMC's evidence that is no body: a BMCNote.
+const BMCNoteKey = "rackproof:reading"
 
 // BMCNote is what our reader says of one reading of a BMC. provision writes it.
 type BMCNote struct {
-	Clock   time.Time `json:"bmc_clock,omitzero"`    // by the BMC; zero where it tells none
-	Skew    *float64  `json:"skew_seconds"`          // by how much that is ahead of ours
-	Since   time.Time `json:"since,omitzero"`        // by the BMC: nothing older was asked for; zero is all
-	Missing []string  `json:"missing,omitempty"`     // "uri: why" of what could not be read
-	Boot    string    `json:"boot_state,omitempty"`  // Redfish's BootProgress, as the BMC words it
-	Power   string    `json:"power_state,omitempty"` // of the host
+	Clock   time.Time `json:"bmc_clock,omitzero"` // by the BMC; zero where it tells none
+	Skew    *float64  `json:"skew_seconds"`       // by how much that is ahead of ours
+	Since   time.Time `json:"since,omitzero"`     // by the BMC: nothing older was asked for; zero is all
+	Missing []string  `json:"missing,omitempty"`  // "uri: why" of what could not be read
 }
 
 // bmcBodies are the bodies of one reading by URI, in the order of the URIs.
@@ -41,13 +38,13 @@ func parseBodies(e *Evidence) (bmcBodies, error) {
 		return bmcBodies{}, fmt.Errorf("%s: %w", e.Probe, err)
 	}
 	var b bmcBodies
-	if text, ok := raw[bmcReadingKey]; ok {
+	if text, ok := raw[BMCNoteKey]; ok {
 		if err := json.Unmarshal(text, &b.note); err != nil {
-			b.missing = append(b.missing, bmcReadingKey+": "+err.Error())
+			b.missing = append(b.missing, BMCNoteKey+": "+err.Error())
 		}
 		b.noted = true
 		b.missing = append(b.missing, b.note.Missing...)
-		delete(raw, bmcReadingKey)
+		delete(raw, BMCNoteKey)
 	}
 	for _, uri := range sortedKeys(raw) {
 		var fields map[string]any

@@ -134,7 +134,9 @@ func (b *burn) phase(ctx context.Context, phase Phase) error {
 	for _, s := range b.Sources {
 		got, err := s.Collect(ctx, phase)
 		for _, e := range got {
-			err = errors.Join(err, b.Store.Add(e))
+			if !skip(e.Name()) {
+				err = errors.Join(err, b.Store.Add(e))
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("phase %s: %w", phase, err)

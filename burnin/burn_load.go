@@ -171,6 +171,7 @@ func (r *loadRun) run(ctx context.Context) (err error) {
 		return r.watch(gctx)
 	})
 	group.Go(func() error { return r.middle(over) })
+	group.Go(func() error { return r.askSources(over) })
 	err = group.Wait()
 	switch {
 	case errors.Is(err, errNoFolder) && ctx.Err() == nil:

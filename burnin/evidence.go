@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -150,6 +151,9 @@ func (e *Evidence) Usable() error {
 	case EndedTimeout:
 		return fmt.Errorf("%s did not answer within %.0f s", e.Probe, e.Seconds)
 	case EndedLost:
+		if why := bytes.TrimSpace(e.Err); e.Source == FromBMC && len(why) > 0 { // our reader's own words
+			return errors.New(string(why))
+		}
 		return fmt.Errorf("the connection was lost while %s ran", e.Probe)
 	case EndedSignal:
 		return fmt.Errorf("%s was killed by a signal", e.Probe)

@@ -3,6 +3,7 @@ package provision
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/rackproof/rackproof/redfish"
 )
@@ -13,6 +14,7 @@ type BMC interface {
 	Powerer
 	Booter
 	BIOSer
+	Monitor
 	Recorded() map[string]json.RawMessage
 	Fingerprint() string
 	Insecure() bool
@@ -23,6 +25,12 @@ type BMC interface {
 type Identifier interface {
 	Identity(context.Context) (redfish.Identity, error)
 	Inventory(context.Context) (redfish.Inventory, error)
+}
+
+// Monitor tells what the BMC measures and logs.
+type Monitor interface {
+	Sensors(context.Context) ([]redfish.Sensor, error)
+	Log(ctx context.Context, since time.Time) ([]redfish.LogEntry, error)
 }
 
 // Powerer switches the host.

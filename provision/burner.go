@@ -18,6 +18,7 @@ type Burner interface {
 // BurnIn is one burn-in of one machine.
 type BurnIn struct {
 	Node     burnin.Shell
+	Sources  []burnin.Source // beside the node: the BMC
 	Store    *burnin.Store
 	Profile  *profiles.Profile
 	Spec     *profiles.Spec

@@ -103,6 +103,14 @@ func (e *Env) DropNode() {
 	}
 }
 
+// dropClient ends a session that no longer answers; the next Client opens another.
+func (e *Env) dropClient() {
+	if e.bmc != nil {
+		_ = e.bmc.Close()
+		e.bmc = nil
+	}
+}
+
 // Close ends the session and the shell.
 func (e *Env) Close() error {
 	e.DropNode()

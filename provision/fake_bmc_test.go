@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"testing"
+	"time"
 
 	"github.com/rackproof/rackproof/burnin"
 	"github.com/rackproof/rackproof/profiles"
@@ -27,6 +28,11 @@ type fakeBMC struct {
 	unmapped []redfish.Unmapped
 	acts     map[string]int
 	lose     string // act whose answer is lost
+
+	sensors    []redfish.Sensor
+	sensorsErr error
+	entries    []redfish.LogEntry
+	asked      time.Time // since when the log was asked for
 }
 
 func newFakeBMC() *fakeBMC {
@@ -48,6 +54,11 @@ func (f *fakeBMC) act(name string) error {
 func (f *fakeBMC) Identity(context.Context) (redfish.Identity, error) { return f.id, nil }
 func (f *fakeBMC) Inventory(context.Context) (redfish.Inventory, error) {
 	return redfish.Inventory{System: f.id}, nil
+}
+func (f *fakeBMC) Sensors(context.Context) ([]redfish.Sensor, error) { return f.sensors, f.sensorsErr }
+func (f *fakeBMC) Log(_ context.Context, since time.Time) ([]redfish.LogEntry, error) {
+	f.asked = since
+	return f.entries, nil
 }
 func (f *fakeBMC) Power(context.Context) (redfish.PowerState, error) { return f.power, nil }
 func (f *fakeBMC) LastResetTime(context.Context) (string, error) {

@@ -40,7 +40,7 @@ func (n NodeBurner) Burn(ctx context.Context, b BurnIn) error {
 		b.Progress(text, until)
 	}
 	err := burnin.Burn(work, burnin.BurnOptions{
-		Node: node, Store: b.Store, Machine: b.Record, Spec: b.Spec.Bytes(),
+		Node: node, Sources: b.Sources, Store: b.Store, Machine: b.Record, Spec: b.Spec.Bytes(),
 		Run: string(b.Run), Attempt: b.Attempt, Owner: person(), Rackproof: b.Version,
 		Duration: b.Duration, Loads: burnin.Loads(), Resume: true, Coverage: burnin.CoverFull, Log: n.Log,
 	})

@@ -44,6 +44,14 @@ func (s *Secrets) Redact(text string) string {
 	return text
 }
 
+// redact is Redact, also where there are no secrets.
+func (s *Secrets) redact(text string) string {
+	if s == nil {
+		return text
+	}
+	return s.Redact(text)
+}
+
 // Handler wraps a slog.Handler so that no secret reaches it, wherever in a
 // record it stands.
 func (s *Secrets) Handler(next slog.Handler) slog.Handler { return &redactor{s, next} }

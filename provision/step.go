@@ -40,6 +40,7 @@ type Facts map[string]string
 const (
 	FactUUID      = "bmc_uuid"      // SMBIOS UUID by the BMC
 	FactBMCMAC    = "bmc_mac"       // of the BMC, by the BMC
+	FactLogRead   = "bmc_log_read"  // when the BMC's log was first read, by our clock
 	FactModel     = "model"         // by the BMC
 	FactMember    = "serial_is"     // member of the identity set that the batch's serial equals
 	FactPrint     = "bmc_sha256"    // certificate of the BMC; over IPMI the machine's UUID or the BMC's MAC

@@ -43,7 +43,7 @@ func (b burnIn) Do(ctx context.Context, e *Env) (Facts, error) {
 		e.Facts[FactLoad] = load.String() + " instead of the spec's " + want.String()
 	}
 	err = e.Burner.Burn(ctx, BurnIn{
-		Node: node, Store: e.Store, Profile: e.Profile, Spec: e.Spec, Run: e.Run, Attempt: e.Attempt,
+		Node: node, Sources: []burnin.Source{&bmcSource{env: e, since: e.logSince()}}, Store: e.Store, Profile: e.Profile, Spec: e.Spec, Run: e.Run, Attempt: e.Attempt,
 		Record: rec, Version: e.Version, Duration: load,
 		Progress: func(text string, until time.Time) { e.Progress(ctx, until, "%s", text) },
 	})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -50,7 +51,12 @@ func (verifyBMC) Do(ctx context.Context, e *Env) (Facts, error) {
 	if err := keepBodies(e.Store, probeInventory, c.Recorded(), start); err != nil {
 		return nil, err
 	}
+	read, err := e.keepLog(ctx)
+	if err != nil {
+		return nil, err
+	}
 	facts := Facts{FactPrint: c.Fingerprint(), FactUUID: id.UUID, FactBMCMAC: id.BMCMAC, FactMember: member, FactModel: strings.TrimSpace(id.Manufacturer + " " + id.Model)}
+	maps.Copy(facts, read)
 	if n := len(inv.Partial); n > 0 {
 		e.Log.Warn("the BMC did not give all of its inventory", "missing", n, "first", inv.Partial[0])
 	}

@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// fans is how many fans a simulated machine has.
+const fans = 10
+
 // New makes up the machine called name. The same model, name and seed give the
 // same machine for ever; another name gives other serials.
 func New(model, name string, seed uint64) (*Machine, error) {
@@ -75,6 +78,9 @@ func (b *blueprint) build(name string, seed uint64) *Machine {
 		p := b.psu
 		p.Bay, p.Serial = bay+1, "P3KSIM"+r.digits(8)
 		m.PSUs = append(m.PSUs, p)
+	}
+	for i := range fans {
+		m.Fans = append(m.Fans, Fan{Label: fmt.Sprintf("FAN%d", i+1), RPM: 5320 + 140*(i%3)})
 	}
 	return m
 }

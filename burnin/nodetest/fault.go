@@ -80,6 +80,15 @@ var Faults = []Fault{
 		m.Module = "570.133.20"
 		return nil
 	}},
+	{"fan-dead", "a fan stands still", func(m *Machine) error {
+		m.Fans[3].RPM = 0
+		return nil
+	}},
+	{"sel-ecc", "the BMC logs an uncorrectable memory error", func(m *Machine) error {
+		slot := m.DIMMs[len(m.DIMMs)/4].Slot
+		m.Logged = append(m.Logged, Logged{"Critical", "Memory", "[MEM-0002] Uncorrectable ECC @" + slot})
+		return nil
+	}},
 	{"hung-nvidia-smi", "nvidia-smi never returns", func(m *Machine) error {
 		m.HungSMI = true
 		return nil

@@ -25,6 +25,7 @@ type Machine struct {
 	Drives []Drive
 	NICs   []NIC
 	PSUs   []PSU
+	Fans   []Fan
 	PCI    []PCIDevice // every device, bridges included, parents before children
 
 	GPUKind GPUKind
@@ -34,6 +35,7 @@ type Machine struct {
 	HungSMI  bool     // nvidia-smi never comes back
 	GDS      string   // path that cuFile takes: "nvfs", or "compat"
 	Impostor *Machine // another machine that answers at this one's host address
+	Logged   []Logged // what the BMC logs after each boot, beside what it always does
 
 	faults []string
 }
@@ -118,6 +120,15 @@ type PSU struct {
 	Watts                int
 }
 
+// Fan is one fan of the chassis.
+type Fan struct {
+	Label string // as printed beside it
+	RPM   int
+}
+
+// Logged is an entry that the BMC writes to its event log.
+type Logged struct{ Severity, Sensor, Message string }
+
 // RAMGiB is the memory that is plugged.
 func (m *Machine) RAMGiB() int {
 	sum := 0
@@ -137,6 +148,8 @@ func (m *Machine) clone() *Machine {
 	c.GPUs = append([]GPU(nil), m.GPUs...)
 	c.Drives = append([]Drive(nil), m.Drives...)
 	c.NICs = append([]NIC(nil), m.NICs...)
+	c.Fans = append([]Fan(nil), m.Fans...)
+	c.Logged = append([]Logged(nil), m.Logged...)
 	c.PCI = append([]PCIDevice(nil), m.PCI...)
 	c.faults = append([]string(nil), m.faults...)
 	return &c

@@ -28,6 +28,8 @@ var planted = map[string]struct{ check, part, says string }{
 	"gds-compat":      {"gds.support", "", ""},
 	"crossed-cables":  {"identity", "", "two machines"},
 	"driver-mismatch": {"gpu.driver", "", "mismatch"},
+	"fan-dead":        {"bmc.sensors", "fan 4", ""},
+	"sel-ecc":         {"bmc.sel", "DIMM P", "Uncorrectable"},
 	"hung-nvidia-smi": {"gpu.driver", "", "did not answer"},
 }
 
@@ -63,7 +65,7 @@ func TestDemo(t *testing.T) {
 			demoFound(t, spec.Fault, judged, entry)
 		}
 	}
-	if !strings.Contains(out.String(), "12 machines: 3 PASSED") {
+	if !strings.Contains(out.String(), "14 machines: 3 PASSED") {
 		t.Errorf("no tally:\n%s", out.String())
 	}
 	nothingSecret(t, dir)

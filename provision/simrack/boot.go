@@ -46,8 +46,22 @@ func (m *machine) boot(ctx context.Context, choice redfishtest.BootChoice) {
 		return
 	}
 	m.count(kind)
+	m.logBoot()
 	if err := report(ctx); err != nil && ctx.Err() == nil {
 		m.log.Warn("simulated machine could not report that it is up", "err", err)
+	}
+}
+
+// logBoot writes what the BMC logs of a boot.
+func (m *machine) logBoot() {
+	m.mu.Lock()
+	entries := append([]nodetest.Logged{{Severity: "OK", Sensor: "System Event", Message: "[SYS-0002] OEM System boot event"}}, m.hardware.Logged...)
+	m.mu.Unlock()
+	for _, e := range entries {
+		_, err := m.bmc.AddLogEntry(logID, redfishtest.LogEntry{Severity: e.Severity, Sensor: e.Sensor, Message: e.Message, Code: "Assert"})
+		if err != nil {
+			m.log.Error("simulated BMC could not log", "err", err)
+		}
 	}
 }
 

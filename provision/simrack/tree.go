@@ -38,6 +38,9 @@ func Tree(m *nodetest.Machine) (redfishtest.Tree, error) {
 	t.services()
 	t.system()
 	t.chassis()
+	t.power()
+	t.thermal()
+	t.log()
 	t.manager()
 	t.processors()
 	t.gpus()
@@ -127,8 +130,8 @@ func (t *treeMaker) system() {
 		},
 		"Processors": link(systemURI + "/Processors"), "Memory": link(systemURI + "/Memory"), "Storage": link(systemURI + "/Storage"),
 		"EthernetInterfaces": link(systemURI + "/EthernetInterfaces"), "Bios": link(systemURI + "/Bios"),
-		"VirtualMedia": link(managerURI + "/VirtualMedia"),
-		"Links":        object{"Chassis": links([]string{chassisURI}), "ManagedBy": links([]string{managerURI})},
+		"VirtualMedia": link(managerURI + "/VirtualMedia"), "LogServices": link(systemURI + "/LogServices"),
+		"Links": object{"Chassis": links([]string{chassisURI}), "ManagedBy": links([]string{managerURI})},
 		"Actions": object{"#ComputerSystem.Reset": object{
 			"target": systemURI + "/Actions/ComputerSystem.Reset", "@Redfish.ActionInfo": systemURI + "/ResetActionInfo",
 		}},
@@ -152,7 +155,7 @@ func (t *treeMaker) chassis() {
 	t.add(chassisURI, "Chassis.v1_14_0", "Computer System Chassis", object{
 		"ChassisType": "RackMount", "Manufacturer": m.Manufacturer, "Model": m.Board, "SerialNumber": m.ChassisSerial, "PartNumber": m.ChassisPart,
 		"AssetTag": "SIMULATED", "IndicatorLED": "Off", "LocationIndicatorActive": false, "PowerState": "On", "Status": enabled(),
-		"Power": link(chassisURI + "/Power"), "PCIeDevices": link(chassisURI + "/PCIeDevices"), "NetworkAdapters": link(chassisURI + "/NetworkAdapters"),
+		"Power": link(chassisURI + "/Power"), "Thermal": link(chassisURI + "/Thermal"), "PCIeDevices": link(chassisURI + "/PCIeDevices"), "NetworkAdapters": link(chassisURI + "/NetworkAdapters"),
 		"Links": object{"ComputerSystems": links([]string{systemURI}), "ManagedBy": links([]string{managerURI})},
 		"Oem":   object{"Supermicro": object{"BoardSerialNumber": m.BoardSerial}},
 	})
@@ -163,21 +166,13 @@ func (t *treeMaker) chassis() {
 		})
 	}
 	t.collection(root+"/Chassis", "ChassisCollection", members)
-	supplies := make([]object, len(m.PSUs))
-	for i, p := range m.PSUs {
-		supplies[i] = object{
-			"@odata.id": fmt.Sprintf("%s/Power#/PowerSupplies/%d", chassisURI, i), "MemberId": fmt.Sprint(i), "Name": fmt.Sprintf("Power Supply Bay %d", p.Bay),
-			"Status": enabled(), "PowerSupplyType": "AC", "LineInputVoltage": 230, "PowerCapacityWatts": p.Watts, "PowerInputWatts": 361,
-			"Manufacturer": p.Maker, "Model": p.Model, "SerialNumber": p.Serial, "PartNumber": p.Model, "FirmwareVersion": "1.3",
-		}
-	}
-	t.add(chassisURI+"/Power", "Power.v1_7_0", "Power", object{"PowerSupplies": supplies})
 }
 
 func (t *treeMaker) manager() {
 	t.collection(root+"/Managers", "ManagerCollection", []string{managerURI})
 	t.add(managerURI, "Manager.v1_11_0", "Manager", object{
 		"Description": "Simulated BMC", "ManagerType": "BMC", "UUID": t.m.UUID, "Model": "ASPEED", "FirmwareVersion": t.m.BMCVersion, "Status": enabled(),
+		"DateTime": "2026-01-05T07:00:00Z", "DateTimeLocalOffset": "+00:00",
 		"EthernetInterfaces": link(managerURI + "/EthernetInterfaces"), "VirtualMedia": link(managerURI + "/VirtualMedia"),
 		"Links": object{"ManagerForServers": links([]string{systemURI}), "ManagerForChassis": links([]string{chassisURI})},
 	})
