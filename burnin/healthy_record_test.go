@@ -1,6 +1,7 @@
 package burnin_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,15 +41,16 @@ func healthyRecord(t *testing.T, model string, loads []burnin.Load, change func(
 		if err != nil {
 			t.Fatal(err)
 		}
+		bmc := &simBMC{m: m}
 		boot := nodetest.Boot{BootID: "0e3c1c2e-7d0f-4b8e-9a53-6a4f8a5d2f10", Cmdline: "quiet"}
 		node := &burnin.Node{Shell: nodetest.Wire(m, boot), Origin: burnin.FromSSH, Probes: burnin.Probes(), Profile: to.profile}
 		err = burnin.Burn(t.Context(), burnin.BurnOptions{
 			Node: node, Store: store, Run: "test", Attempt: 1, Owner: "test@here", Duration: 8 * time.Second, Loads: loads,
 			Machine:  burnin.Machine{Name: m.Name, Wanted: burnin.WantedIdentity{Serial: m.SystemSerial}},
-			Coverage: burnin.CoverFull,
+			Coverage: burnin.CoverFull, Sources: []burnin.Source{bmc},
 		})
 		if err == nil {
-			err = store.Add(bmcEvidence(m))
+			err = errors.Join(store.Add(bmcEvidence(m)), store.Add(bmcReading("bmc-sel", burnin.PhaseBMC, bmc.log(false))))
 		}
 		if err != nil {
 			t.Fatal(err)

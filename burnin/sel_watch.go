@@ -91,6 +91,8 @@ func (w *eventWatch) take(r *Readings, first Reading[EventLog], log EventLog) {
 		here[e.key()] = true
 		switch {
 		case known[e.key()]:
+		case !first.OK() && e.Time.IsZero(): // it may be of any time, and nobody is blamed for it
+			w.earlier = append(w.earlier, e)
 		case !e.Time.IsZero() && !start.IsZero() && e.Time.Before(start):
 			w.earlier = append(w.earlier, e)
 		default:
