@@ -98,6 +98,7 @@ func (w *eventWatch) judgeFresh(r *Readings, p *profiles.Profile, about func(str
 		f.Provenance = &Provenance{Kind: string(profiles.FromSpec), Source: firstWord(g.rule.Source, "severity as the BMC gives it")}
 		why := firstWord(g.rule.Meaning, "No rule knows this entry.") + " " + g.last().String()
 		switch verdict := g.verdict(p); {
+		case w.lone && verdict == Unknown && g.name != "" && g.part == machinePart: // whoever cleared it did so before anything that is in it
 		case g.rule.Verdict == profiles.Corrected:
 			out = append(out, w.judgeCorrected(f, g, p).Because("%s", why))
 		case verdict == Pass:

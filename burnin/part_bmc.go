@@ -54,9 +54,9 @@ func bmcClass(words, context string, p *profiles.Profile) Class {
 }
 
 var (
-	supplyNumber = regexp.MustCompile(`(?i)(?:psu|power supply(?: bay)?|\bP/?S)[ _#.-]*(?:slot[ ._-]*)?(\d+)`)
-	fanNumber    = regexp.MustCompile(`(?i)fan[ _#.-]*(?:embedded[ ._-]*|sys[ _]*|module[ _]*)?(\d+ ?[A-Z]?)\b`)
-	cpuNumber    = regexp.MustCompile(`(?i)(?:cpu|processor|proc)[ _#]*(\d)`)
+	supplyNumber = regexp.MustCompile(`(?i)(?:psu|power supply(?: bay)?|\bP/?S)[ _.-]*(?:slot[ ._-]*)?(\d+)`)
+	fanNumber    = regexp.MustCompile(`(?i)fan[ _.-]*(?:embedded[ ._-]*|sys[ _]*|module[ _]*)?(\d+ ?[A-Z]?)\b`)
+	cpuNumber    = regexp.MustCompile(`(?i)(?:cpu|processor|proc)[ _]*(\d)`)
 	moduleNumber = regexp.MustCompile(`(?i)sxm[ _]?(\d+)`)
 	busPlace     = regexp.MustCompile(`(?i)bus (\d+) device (\d+) function (\d)`)
 	dimmByCPU    = regexp.MustCompile(`(?i)processor (\d+),? (?:memory module|dimm) (\d+)`)

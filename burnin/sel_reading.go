@@ -44,9 +44,11 @@ func (e LogEvent) key() string {
 	return strings.Join([]string{e.Log, e.ID, e.Time.UTC().Format(time.RFC3339), e.Event}, "\x00")
 }
 
-// state is what an entry says is so, or no longer so, of one sensor.
+// state is what an entry says is so, or no longer so, of one sensor. What stands in
+// brackets is the reading at that time.
 func (e LogEvent) state() string {
-	return strings.Join([]string{e.Log, e.Sensor, e.Kind, e.Event}, "\x00")
+	event, _, _ := strings.Cut(e.Event, " (")
+	return strings.Join([]string{e.Log, e.Sensor, e.Kind, event}, "\x00")
 }
 
 // words is all of an entry by which its meaning is looked up.

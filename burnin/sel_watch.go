@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -138,8 +139,8 @@ func inOrder(events []LogEvent) []LogEvent {
 		if !a.Time.IsZero() && !b.Time.IsZero() && !a.Time.Equal(b.Time) {
 			return a.Time.Compare(b.Time)
 		}
-		x, err1 := strconv.ParseUint(a.ID, 16, 64)
-		y, err2 := strconv.ParseUint(b.ID, 16, 64)
+		x, err1 := strconv.ParseUint(strings.TrimPrefix(a.ID, "0x"), 16, 64)
+		y, err2 := strconv.ParseUint(strings.TrimPrefix(b.ID, "0x"), 16, 64)
 		if err1 != nil || err2 != nil || a.Log != b.Log {
 			return 0
 		}

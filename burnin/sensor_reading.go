@@ -115,6 +115,7 @@ func ownSensors(uri string, rows []any) []BMCSensor {
 			}
 		}
 		s.Redundancy = s.Kind == sensorState && strings.Contains(strings.ToLower(s.Name), "redundancy")
+		s.Unit = firstWord(s.Unit, kindUnit[s.Kind])
 		if s.Name == "" {
 			s.Name = firstWord(s.source, fmt.Sprintf("sensor %d", i))
 		}
