@@ -60,20 +60,20 @@ func (s *bmcSource) collect(ctx context.Context, phase burnin.Phase) []*burnin.E
 	case burnin.PhaseAfter:
 		return []*burnin.Evidence{
 			s.read(ctx, probeSensors, phase, sensorTime, readSensors),
-			s.read(ctx, probeSEL, phase, logTime, func(ctx context.Context, c BMC) (reading, error) { return readLog(ctx, c, s.since) }),
+			s.read(ctx, probeSEL, phase, logTime, func(ctx context.Context, c BMC) (bmcRead, error) { return readLog(ctx, c, s.since) }),
 		}
 	}
 	return nil
 }
 
-// reading is what one reading gave: bodies by URI, and what we say of it.
-type reading struct {
+// bmcRead is what one reading gave: bodies by URI, and what we say of it.
+type bmcRead struct {
 	command string
 	bodies  map[string]json.RawMessage
 }
 
 // read makes evidence of one reading, of one that failed too.
-func (s *bmcSource) read(ctx context.Context, probe string, phase burnin.Phase, limit time.Duration, how func(context.Context, BMC) (reading, error)) *burnin.Evidence {
+func (s *bmcSource) read(ctx context.Context, probe string, phase burnin.Phase, limit time.Duration, how func(context.Context, BMC) (bmcRead, error)) *burnin.Evidence {
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	e := s.env.bmcEvidence(bounded, probe, phase, how)
@@ -85,13 +85,13 @@ func (s *bmcSource) read(ctx context.Context, probe string, phase burnin.Phase, 
 }
 
 // bmcEvidence reads the BMC once and makes evidence of it.
-func (e *Env) bmcEvidence(ctx context.Context, probe string, phase burnin.Phase, how func(context.Context, BMC) (reading, error)) *burnin.Evidence {
+func (e *Env) bmcEvidence(ctx context.Context, probe string, phase burnin.Phase, how func(context.Context, BMC) (bmcRead, error)) *burnin.Evidence {
 	start := time.Now()
 	ev := &burnin.Evidence{
 		Probe: probe, Phase: phase, Source: burnin.FromBMC, Ended: burnin.EndedExit, Started: start, Command: probe,
 		Simulated: e.Machine.Boot.Image == SimulatedImage,
 	}
-	var got reading
+	var got bmcRead
 	c, err := e.Client(ctx)
 	if err == nil {
 		got, err = how(ctx, c)
@@ -119,39 +119,39 @@ func forget(c BMC) {
 }
 
 // readSensors reads all sensors, as the BMC wrote them.
-func readSensors(ctx context.Context, c BMC) (reading, error) {
+func readSensors(ctx context.Context, c BMC) (bmcRead, error) {
 	forget(c)
 	note := clockNote(ctx, c)
 	list, err := c.Sensors(ctx)
 	if err := missing(&note, err); err != nil {
-		return reading{}, err
+		return bmcRead{}, err
 	}
 	return newReading(c, "sensors", note, "ipmi:/sdr", map[string]any{"sensors": list})
 }
 
 // sampleSensors reads all sensors and keeps their values only: a body of a DGX H100 is
 // 140 KB, and a long load has hundreds of readings. The bodies are in the first.
-func sampleSensors(ctx context.Context, c BMC) (reading, error) {
+func sampleSensors(ctx context.Context, c BMC) (bmcRead, error) {
 	forget(c)
 	var note burnin.BMCNote
 	list, err := c.Sensors(ctx)
 	if err := missing(&note, err); err != nil {
-		return reading{}, err
+		return bmcRead{}, err
 	}
 	rows, err := json.Marshal(map[string]any{"sensors": list})
 	if err != nil {
-		return reading{}, err
+		return bmcRead{}, err
 	}
 	return withNote("sensors", note, map[string]json.RawMessage{"rackproof:sensors": rows})
 }
 
 // readLog reads the events since a moment of our clock; zero is all.
-func readLog(ctx context.Context, c BMC, since time.Time) (reading, error) {
+func readLog(ctx context.Context, c BMC, since time.Time) (bmcRead, error) {
 	forget(c)
 	note := clockNote(ctx, c)
 	list, err := c.Log(ctx, since)
 	if err := missing(&note, err); err != nil {
-		return reading{}, err
+		return bmcRead{}, err
 	}
 	if !since.IsZero() && note.Skew != nil {
 		note.Since = since.Add(time.Duration(*note.Skew * float64(time.Second)))
@@ -184,32 +184,32 @@ func missing(note *burnin.BMCNote, err error) error {
 	return err
 }
 
-// newReading takes the bodies that the client has recorded. What IPMI says has no
-// bodies that another program could read: its rows are given beside its bytes.
-func newReading(c BMC, of string, note burnin.BMCNote, key string, rows any) (reading, error) {
+// newReading takes the bodies that the client has recorded. Where it records none of
+// the reading in a form that others read, the rows stand beside them.
+func newReading(c BMC, of string, note burnin.BMCNote, key string, rows any) (bmcRead, error) {
 	bodies := c.Recorded()
-	plain := true
+	readable := bodies[key] != nil
 	for uri := range bodies {
-		plain = plain && !strings.HasPrefix(uri, "/")
+		readable = readable || strings.HasPrefix(uri, "/")
 	}
-	if plain {
+	if !readable {
 		b, err := json.Marshal(rows)
 		if err != nil {
-			return reading{}, err
+			return bmcRead{}, err
 		}
 		bodies[key] = b
 	}
 	return withNote(of, note, bodies)
 }
 
-func withNote(of string, note burnin.BMCNote, bodies map[string]json.RawMessage) (reading, error) {
+func withNote(of string, note burnin.BMCNote, bodies map[string]json.RawMessage) (bmcRead, error) {
 	n := len(bodies)
 	b, err := json.Marshal(note)
 	if err != nil {
-		return reading{}, err
+		return bmcRead{}, err
 	}
 	bodies[burnin.BMCNoteKey] = b
-	return reading{command: fmt.Sprintf("BMC: %s, %d resources", of, n), bodies: bodies}, nil
+	return bmcRead{command: fmt.Sprintf("BMC: %s, %d resources", of, n), bodies: bodies}, nil
 }
 
 // keepLog keeps the log as it is when the attempt begins. A BMC whose log cannot be
@@ -220,7 +220,7 @@ func (e *Env) keepLog(ctx context.Context) (Facts, error) {
 	}
 	bounded, cancel := context.WithTimeout(ctx, logTime)
 	defer cancel()
-	ev := e.bmcEvidence(bounded, probeSEL, burnin.PhaseBMC, func(ctx context.Context, c BMC) (reading, error) { return readLog(ctx, c, time.Time{}) })
+	ev := e.bmcEvidence(bounded, probeSEL, burnin.PhaseBMC, func(ctx context.Context, c BMC) (bmcRead, error) { return readLog(ctx, c, time.Time{}) })
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
