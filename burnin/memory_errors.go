@@ -10,18 +10,22 @@ import (
 
 // memoryErrors asks whether memory lost or corrected data. Three sources see
 // different things and none sees all: the kernel's counters (EDAC, or rasdaemon's
-// view of them), rasdaemon's record of events, and the kernel's log. Data that was
+// view of them), rasdaemon's record of events, and the kernel's log. Where the
+// firmware leaves the kernel nothing to count, the BMC's log stands in. Data that was
 // lost counts absolutely, data that was corrected by its change over the run.
 var memoryErrors = Check{
 	Name:   "memory.errors",
 	Title:  "No memory error was counted, recorded or logged",
-	Probes: []string{"edac", "ras", "kernel-log"},
+	Probes: []string{"edac", "ras", "kernel-log", "bmc-sel"},
 	Judge:  judgeMemoryErrors,
 }
 
 func judgeMemoryErrors(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding {
 	ras := rasReadings(r)
-	out := judgeMemoryCounters(r, ras, p)
+	out, byBMC := memoryByBMC(r, p)
+	if !byBMC {
+		out = judgeMemoryCounters(r, ras, p)
+	}
 	return append(out, judgeMemoryEvents(r, ras, p)...)
 }
 
