@@ -2,6 +2,7 @@ package redfish
 
 import (
 	"context"
+	"slices"
 	"strings"
 )
 
@@ -24,14 +25,16 @@ func (base) gpus(ctx context.Context, c *Client, procs []*processorDoc, _ []*cha
 		}
 		all = append(all, c.processors(ctx, doc.CPUs, unread)...)
 	}
+	all = slices.DeleteFunc(slices.Clone(all), func(p *processorDoc) bool {
+		return p.Type != "GPU" && p.Type != "Accelerator" || p.absent()
+	})
+	found := make([]GPU, len(all))
+	ofEach(all, func(i int, p *processorDoc) { found[i] = c.gpu(ctx, p, unread) })
 	var gpus []GPU
 	var modules []string
 	seen := map[string]bool{}
-	for _, p := range all {
-		if p.Type != "GPU" && p.Type != "Accelerator" || p.absent() {
-			continue
-		}
-		g := c.gpu(ctx, p, unread)
+	for i, p := range all {
+		g := found[i]
 		if g.Serial != "" && seen[g.Serial] {
 			continue
 		}

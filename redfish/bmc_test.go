@@ -24,7 +24,7 @@ var trees = struct {
 }{byName: map[string]redfishtest.Tree{}}
 
 // captured loads a captured tree, or skips where the captures are not at hand.
-func captured(t *testing.T, name string) redfishtest.Tree {
+func captured(t testing.TB, name string) redfishtest.Tree {
 	t.Helper()
 	dir, err := os.Getwd()
 	if err != nil {
@@ -57,7 +57,7 @@ func captured(t *testing.T, name string) redfishtest.Tree {
 }
 
 // serve starts a simulated BMC for the life of the test.
-func serve(t *testing.T, opts redfishtest.Options) *redfishtest.BMC {
+func serve(t testing.TB, opts redfishtest.Options) *redfishtest.BMC {
 	t.Helper()
 	opts.User, opts.Password = user, password
 	bmc, err := redfishtest.Start(context.WithoutCancel(t.Context()), opts)

@@ -2,6 +2,9 @@ package redfish
 
 import (
 	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -17,6 +20,15 @@ func FuzzDocuments(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
+	// Every body of the corpus, where it is at hand.
+	_ = filepath.WalkDir(filepath.Join("..", "..", "shared", "corpus", "redfish"), func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			if body, err := os.ReadFile(path); err == nil {
+				f.Add(body)
+			}
+		}
+		return nil
+	})
 	f.Fuzz(func(t *testing.T, body []byte) {
 		object := len(body) > 0 && body[0] == '{' && json.Valid(body)
 		for _, doc := range []any{

@@ -17,19 +17,31 @@ func (c *Client) Inventory(ctx context.Context) (Inventory, error) {
 		return Inventory{}, err
 	}
 	chassis := each[chassisDoc](ctx, c, host.Links.value.Chassis, &unread)
-	id := c.identity(ctx, host, chassis, &unread)
-	procs := c.processors(ctx, host.CPUs, &unread)
-	inv := Inventory{System: id, CPUs: cpus(procs)}
-	inv.GPUs = c.behaviour.gpus(ctx, c, procs, chassis, &unread)
-	inv.DIMMs, inv.EmptyDIMMs = c.dimms(ctx, host.Memory, &unread)
-	inv.Drives = c.drives(ctx, host.Storage, chassis, &unread)
-	for _, ch := range chassis {
-		if ch != nil {
-			inv.NICs = append(inv.NICs, c.nics(ctx, ch.Adapters, &unread)...)
-			inv.PSUs = append(inv.PSUs, c.psus(ctx, ch, &unread)...)
-		}
-	}
-	inv.Firmware = c.firmware(ctx, &unread)
+	var inv Inventory
+	together(
+		func() { inv.System = c.identity(ctx, host, chassis, &unread) },
+		func() {
+			procs := c.processors(ctx, host.CPUs, &unread)
+			inv.CPUs, inv.GPUs = cpus(procs), c.behaviour.gpus(ctx, c, procs, chassis, &unread)
+		},
+		func() { inv.DIMMs, inv.EmptyDIMMs = c.dimms(ctx, host.Memory, &unread) },
+		func() { inv.Drives = c.drives(ctx, host.Storage, chassis, &unread) },
+		func() {
+			for _, ch := range chassis {
+				if ch != nil {
+					inv.NICs = append(inv.NICs, c.nics(ctx, ch.Adapters, &unread)...)
+				}
+			}
+		},
+		func() {
+			for _, ch := range chassis {
+				if ch != nil {
+					inv.PSUs = append(inv.PSUs, c.psus(ctx, ch, &unread)...)
+				}
+			}
+		},
+		func() { inv.Firmware = c.firmware(ctx, &unread) },
+	)
 	inv.arrange()
 	slices.Sort(unread.list)
 	inv.Partial = slices.Compact(unread.list)

@@ -62,10 +62,10 @@ func (c *Client) drives(ctx context.Context, storage link, chassis []*chassisDoc
 // nics lists the adapters of a chassis with the addresses of their ports.
 func (c *Client) nics(ctx context.Context, uri link, unread *gaps) []NIC {
 	docs, uris := resources[adapterDoc](ctx, c, uri, unread)
-	var list []NIC
-	for i, d := range docs {
+	nics := make([]*NIC, len(docs))
+	ofEach(docs, func(i int, d *adapterDoc) {
 		if d == nil || d.absent() {
-			continue
+			return
 		}
 		nic := NIC{Part: d.part(uris[i])}
 		for _, ctl := range d.Controllers {
@@ -81,7 +81,13 @@ func (c *Client) nics(ctx context.Context, uri link, unread *gaps) []NIC {
 		if len(nic.MACs) == 0 { // a DGX H100 and HPE's InfiniBand cards tell them only there
 			nic.MACs = c.portMACs(ctx, d.Functions, unread)
 		}
-		list = append(list, nic)
+		nics[i] = &nic
+	})
+	var list []NIC
+	for _, nic := range nics {
+		if nic != nil {
+			list = append(list, *nic)
+		}
 	}
 	return list
 }

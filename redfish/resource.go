@@ -82,6 +82,24 @@ func each[T any](ctx context.Context, c *Client, ls links, partial *gaps) []*T {
 	return out
 }
 
+// together runs readings beside each other; the gate bounds what the BMC gets.
+func together(work ...func()) {
+	var wg sync.WaitGroup
+	for _, f := range work {
+		wg.Go(f)
+	}
+	wg.Wait()
+}
+
+// ofEach does the same for every member of a list.
+func ofEach[T any](list []T, do func(i int, member T)) {
+	var wg sync.WaitGroup
+	for i, m := range list {
+		wg.Go(func() { do(i, m) })
+	}
+	wg.Wait()
+}
+
 // gaps collects what an inventory could not read: absent is not failed, and an
 // unread part is not an absent one.
 type gaps struct {
