@@ -41,11 +41,19 @@ func judgeGDSSupport(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Findi
 	return append(out, gdsRefusals(aboutPart, g)...)
 }
 
+// errCompatOnly is why a row that names nothing but the compatible path proves nothing.
+// Newer versions of gdscheck print so of sound machines whose cufile.json allows it,
+// where older ones say "Unsupported" of those that have no other.
+var errCompatOnly = errors.New("gdscheck shows the compatible path only, through main memory: load nvidia-fs, or set allow_compat_mode to false in cufile.json, and test again")
+
 // gdsMode judges the path between NVMe drives and GPUs.
 func gdsMode(f Finding, g *GDSReport, want *profiles.Limit) Finding {
 	path, ok := g.Path("NVMe")
 	if !ok {
 		return f.absent(errors.New("gdscheck shows no row for NVMe"), want)
+	}
+	if path == "compat" && want.Set() {
+		return f.Missing(errCompatOnly)
 	}
 	f = f.Word(path, want)
 	if f.Verdict == Fail {
@@ -69,6 +77,8 @@ func gdsFilesystems(about func(quantity, part string) Finding, g *GDSReport, wan
 			f = f.Missing(fmt.Errorf("gdscheck shows no row for %s", name))
 		case path == "nvfs" || path == "p2pdma":
 			f = f.decide(true)
+		case path == "compat":
+			f = f.Missing(errCompatOnly)
 		default:
 			f = f.decide(false).Because("%s is %q", name, g.Drivers[name])
 		}

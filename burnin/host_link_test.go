@@ -248,7 +248,7 @@ func gdsFaults() []hostFault {
 		{
 			name:  "compatibility mode only, although the platform is verified",
 			edits: []gpuEdit{swap("before/gdscheck", "NVMe               : Supported", "NVMe               : compat"), swap("before/gdscheck", "use_compat_mode : false", "use_compat_mode : true")},
-			want:  map[string]string{"gds.support/mode/GPUDirect Storage": "fail", "gds.support/compat_mode/GPUDirect Storage": "fail"},
+			want:  map[string]string{"gds.support/mode/GPUDirect Storage": "not_run", "gds.support/compat_mode/GPUDirect Storage": "fail"},
 		},
 		{
 			name:  "the kernel's own path",

@@ -34,6 +34,9 @@ func judgeNICLink(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding 
 		port := Part{Class: ClassCable, Name: "NIC port " + name}
 		about := func(quantity string) Finding { return About("nic.link", quantity, port, refsOf(readings)...) }
 		out = append(out, portSpeed(about("speed"), readings, name, p.NIC.Speed)...)
+		if !r.loaded() {
+			continue // links that came and went before are no part of a test
+		}
 		out = append(out, portFlaps(about("flaps"), readings, name, messages, p))
 	}
 	if p.NIC.LinksUp.Set() {

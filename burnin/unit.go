@@ -50,6 +50,10 @@ func (r *report) loadsOver() bool {
 // most is how many bytes one poll brings.
 const most = 8 << 20
 
+// errSlow means that the node did not answer a poll in time. It may be too busy: a
+// poll changes nothing there and can be asked again.
+var errSlow = errors.New("the node does not answer in time under load")
+
 // poll gives a sign of life and brings what the node has beyond offsets.
 func (f *nodeFolder) poll(ctx context.Context, offsets map[string]int64) (*report, error) {
 	args := []string{strconv.Itoa(most)}
@@ -61,6 +65,9 @@ func (f *nodeFolder) poll(ctx context.Context, offsets map[string]int64) (*repor
 		return nil, err
 	}
 	r, err := parseReport(out.Out)
+	if err != nil && out.Ended == EndedTimeout {
+		return nil, fmt.Errorf("%w (%w)", errSlow, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("poll (%s): %w%s", endWords(out), err, firstLine(out.Err))
 	}
