@@ -153,6 +153,7 @@ type loadRun struct {
 	loads  []Load
 	stream *stream
 	began  time.Time
+	late   time.Time // the loads are long over
 	last   *report
 }
 
@@ -214,6 +215,7 @@ func (r *loadRun) startAll(ctx context.Context) error {
 			return err
 		}
 	}
+	r.late = time.Now().Add(r.Duration + 2*overtime)
 	return nil
 }
 
@@ -254,8 +256,7 @@ func (r *loadRun) watch(ctx context.Context) error {
 			return err
 		}
 		r.progress(report)
-		late := time.Since(r.began) > r.Duration+2*overtime
-		if report.ended != "" || report.loadsOver() || late {
+		if report.ended != "" || report.loadsOver() || time.Now().After(r.late) {
 			return r.drain(ctx)
 		}
 		select {

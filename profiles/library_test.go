@@ -9,11 +9,11 @@ import (
 )
 
 func TestNames(t *testing.T) {
-	want := []string{"a40-4", "cpu/epyc-9005-2p", "cpu/xeon-sp4-2p", "h100-pcie-4", "hgx-a100-8", "hgx-h100-8", "hgx-h200-8", "l40s-8"}
+	want := []string{"a40-4", "cpu/epyc-9005-2p", "cpu/xeon-sp4-2p", "h100-pcie-4", "hgx-a100-8", "hgx-h100-8", "hgx-h200-8", "l40s-8", "lab-vm"}
 	if got := Open().ProfileNames(); !slices.Equal(got, want) {
 		t.Errorf("profiles %v, want %v", got, want)
 	}
-	if got, want := Open().SpecNames(), []string{"goods-in", "site", "standard", "strict"}; !slices.Equal(got, want) {
+	if got, want := Open().SpecNames(), []string{"goods-in", "lab", "site", "standard", "strict"}; !slices.Equal(got, want) {
 		t.Errorf("specs %v, want %v", got, want)
 	}
 }

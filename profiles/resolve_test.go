@@ -165,3 +165,26 @@ func TestProfileMayChangeOneWordOfTheCatalogue(t *testing.T) {
 		t.Errorf("XID 63 is %+v", entry)
 	}
 }
+
+// An entry of a shared table keeps what a profile does not change.
+func TestOneWordOfAKernelMessage(t *testing.T) {
+	shipped, err := Open().Profile("hgx-h100-8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lab, err := Open().Profile("lab-vm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule, changed := shipped.Kernel["lockup"], lab.Kernel["lockup"]
+	if rule.During != "fail" || changed.During != "warn" || changed.Pattern != rule.Pattern || !slices.Equal(changed.Words, rule.Words) {
+		t.Errorf("%+v became %+v", rule, changed)
+	}
+	lib := library(t, map[string]string{"odd.yaml": "schema: rackproof/profile/1\nname: odd\nextends: [part/server]\nkernel: {panic: {pattern: \"(\"}, x: {words: [x], before: pass, during: never, advice: nothing, meaning: m, source: s}}\n"})
+	_, err = lib.Profile("odd")
+	for _, want := range []string{"missing closing )", `"never"`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q in it", err, want)
+		}
+	}
+}

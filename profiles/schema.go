@@ -54,6 +54,7 @@ type schemaWriter struct {
 	root   *jsonschema.Schema
 	checks []string
 	done   map[reflect.Type]bool
+	entry  bool // the structure is an entry of a catalogue, so nothing in it is required
 }
 
 func (w *schemaWriter) structure(s *jsonschema.Schema, t reflect.Type) {
@@ -66,7 +67,7 @@ func (w *schemaWriter) structure(s *jsonschema.Schema, t reflect.Type) {
 		if f.name == "" {
 			continue
 		}
-		if sf.Tag.Get("required") != "" {
+		if sf.Tag.Get("required") != "" && !w.entry {
 			s.Required = append(s.Required, f.name)
 		}
 		if f.unit != "" {
@@ -94,7 +95,10 @@ func (w *schemaWriter) property(s *jsonschema.Schema, t reflect.Type, f field) {
 		}
 		for _, values := range append(patterns(s), s.AdditionalProperties) {
 			if values != nil {
+				// An entry may lie over one of the shared catalogue and change a word of it.
+				w.entry = t.Elem() == reflect.TypeFor[KernelRule]() || t.Elem() == reflect.TypeFor[XIDEntry]()
 				w.property(values, t.Elem(), field{enum: f.enum})
+				w.entry = false
 			}
 		}
 	case reflect.String:
