@@ -234,3 +234,14 @@ func until(t *testing.T, limit time.Duration, what string, ask func() bool) {
 		}
 	}
 }
+
+// machines are those of the lab as they stand now.
+func (r *rig) machines() []lab.MachineStatus {
+	r.t.Helper()
+	out, code := r.lab(r.t.Context(), "status", "--json")
+	var s lab.Status
+	if err := json.Unmarshal([]byte(out), &s); code != 0 || err != nil {
+		r.t.Fatalf("status ended with %d: %s", code, out)
+	}
+	return s.Machines
+}

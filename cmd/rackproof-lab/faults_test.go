@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rackproof/rackproof/burnin"
+	"github.com/rackproof/rackproof/provision"
+	"github.com/rackproof/rackproof/provision/lab"
+)
+
+// plant is one fault and what must come of it.
+type plant struct {
+	fault, value string
+	check        string // that blames it; "" where no finding does
+	part         string // in the name of the part that is blamed
+	verdict      burnin.Verdict
+	also         []string // "check" or "check part": what else may speak of it
+	told         string   // of a fault that is tolerated, or stops the run: what the line or the log says
+}
+
+// round is a run in which several faults are planted at different parts.
+type round struct {
+	name string
+	cold []plant // before the machine is powered on
+	hot  []plant // when its load has begun
+	code int
+}
+
+// rounds hold every fault of the lab once. The first one runs always, the others
+// with make prove.
+func rounds() []round {
+	return []round{
+		{
+			name: "first", code: 3,
+			cold: []plant{
+				{fault: "dimm-missing", value: "DIMM_C1", check: "memory.population", part: "DIMM_C1", verdict: burnin.Fail, also: []string{"memory.population"}},
+				{fault: "dimm-slow", value: "DIMM_D1", check: "memory.population", part: "DIMM_D1", verdict: burnin.Fail},
+			},
+			hot: []plant{
+				{fault: "pcie-width", value: "gpu0=8", check: "pcie.link", part: "GPU0", verdict: burnin.Fail},
+				{fault: "xid", value: "gpu1=79", check: "gpu.xid", part: "GPU1", verdict: burnin.Fail, also: []string{"kernel.log"}},
+				{fault: "nvme-critical", check: "nvme.health", part: "NVMe", verdict: burnin.Fail},
+				{fault: "cpu-hot", check: "bmc.sensors", part: "CPU0", verdict: burnin.Fail, also: []string{"bmc.sel"}},
+				{fault: "fan-dead", check: "bmc.sensors", part: "FAN2", verdict: burnin.Fail, also: []string{"bmc.sel"}},
+				{fault: "psu-lost", check: "bmc.sensors", part: "PSU2", verdict: burnin.Fail, also: []string{"bmc.sel"}},
+				{fault: "link-flap", check: "nic.link", part: "NIC", verdict: burnin.Fail, also: []string{"kernel.log"}},
+			},
+		},
+		{
+			name: "second", code: 3,
+			cold: []plant{{fault: "dimm-not-ecc", value: "DIMM_E1", check: "memory.ecc", part: "DIMM_E1", verdict: burnin.Fail, also: []string{"memory.ecc"}}},
+			hot: []plant{
+				{fault: "pcie-speed", value: "gpu0=3", check: "pcie.link", part: "GPU0", verdict: burnin.Fail},
+				{fault: "gpu-off-bus", value: "gpu1", check: "gpu.count", part: "GPU", verdict: burnin.Fail, also: []string{"pcie.link GPU1", "gpu.", "pcie.errors"}},
+				{fault: "nvme-medium-error", check: "kernel.log", part: "nvme", verdict: burnin.Fail, also: []string{"nvme.throughput", "nvme.health"}},
+				{fault: "ecc-corrected", check: "memory.errors", part: "", verdict: burnin.Warn, also: []string{"bmc.sel", "kernel.log"}},
+				{fault: "bmc-slow", told: ""},
+			},
+		},
+		{
+			name: "third", code: 3,
+			hot: []plant{
+				{fault: "nvme-slow", check: "nvme.throughput", part: "NVMe", verdict: burnin.Fail},
+				{fault: "ecc-uncorrected", check: "memory.errors", part: "", verdict: burnin.Fail, also: []string{"bmc.sel", "kernel.log"}},
+				{fault: "aer", check: "pcie.errors", part: "", verdict: burnin.Warn, also: []string{"kernel.log"}},
+				{fault: "mce", check: "memory.errors", part: "", verdict: burnin.Warn, also: []string{"kernel.log"}},
+				{fault: "ssh-dies", value: "20", told: ""},
+			},
+		},
+		{name: "fourth", code: 3, hot: []plant{{fault: "nvme-missing", check: "nvme.count", part: "NVMe", verdict: burnin.Fail, also: []string{"nvme.", "kernel.log", "pcie.link"}}}},
+		{name: "panic", code: 3, hot: []plant{{fault: "kernel-panic", check: "kernel.log", part: "", verdict: burnin.Fail}}},
+		{name: "power", hot: []plant{{fault: "power-loss", told: ""}}},
+		{name: "silent", code: 5, hot: []plant{{fault: "bmc-dies", told: "STUCK"}}},
+		{name: "wrong", code: 3, cold: []plant{{fault: "wrong-machine", check: "identity", part: "", verdict: burnin.Fail}}},
+	}
+}
+
+// TestFaults plants faults and wants each blamed on its part, and nothing else
+// blamed; a healthy machine in the same batch passes.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	prove := os.Getenv("RACKPROOF_PROVE") != ""
+	machines := "2"
+	r := newRig(t, "--firmware", "uefi", "--machines", machines)
+	var table []string
+	for i, round := range rounds() {
+		if i > 0 && !prove {
+			t.Logf("round %s is left to make prove", round.name)
+			continue
+		}
+		t.Run(round.name, func(t *testing.T) {
+			r := *r
+			r.t = t
+			o := lab.BatchOptions{Name: round.name, Protocol: provision.OverRedfish, Load: "60 s", Machines: []string{"lab2"}}
+			if i == 0 {
+				o.Machines = nil
+			}
+			got := r.runRound(round, o)
+			table = append(table, r.judge(round, got)...)
+			if i == 0 {
+				r.wantPassed(got, "lab1")
+			}
+			r.fault("lab2", lab.NoFault, "")
+		})
+	}
+	if prove {
+		writeTable(t, table)
+	}
+}
+
+// runRound carries the batch and plants the faults on lab2 in their time.
+func (r *rig) runRound(round round, o lab.BatchOptions) outcome {
+	r.t.Helper()
+	for _, p := range round.cold {
+		r.fault("lab2", p.fault, p.value)
+	}
+	cmd := r.rackproof(r.batch(o))
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	if len(round.hot) > 0 {
+		load := filepath.Join(provision.AttemptDir(r.state, provision.RunID(o.Name), "lab2", 1), string(burnin.PhaseLoad))
+		until(r.t, bootLimit+loadLimit, "lab2 is loaded", func() bool { return hasFiles(load) })
+		for _, p := range round.hot {
+			r.fault("lab2", p.fault, p.value)
+		}
+	}
+	err := cmd.Wait()
+	return r.outcome(err, stdout.Bytes(), stderr.String())
+}
+
+// judge compares what was found with what was planted, and returns lines of the
+// table.
+func (r *rig) judge(round round, o outcome) []string {
+	r.t.Helper()
+	if o.code != round.code {
+		r.t.Errorf("exit %d, want %d\n%s", o.code, round.code, o.stderr)
+	}
+	j := o.machines["lab2"]
+	var table []string
+	plants := slices.Concat(round.cold, round.hot)
+	for _, p := range plants {
+		if p.check == "" {
+			table = append(table, fmt.Sprintf("| %s | tolerated | | %s | %d |", p.fault, j.Result, o.code))
+			continue
+		}
+		i := slices.IndexFunc(j.Findings, func(f burnin.Finding) bool { return p.blames(f) && f.Verdict == p.verdict })
+		if i < 0 {
+			r.t.Errorf("%s %s: no finding of %s about %q with verdict %s\n%s", p.fault, p.value, p.check, p.part, p.verdict, told(j))
+			continue
+		}
+		f := j.Findings[i]
+		table = append(table, fmt.Sprintf("| %s | %s | %s | %s | %d |", strings.TrimSpace(p.fault+" "+p.value), f.Check, f.Part, f.Verdict, o.code))
+	}
+	for _, f := range j.Findings {
+		if f.Verdict == burnin.Pass || f.Verdict == burnin.NotApplicable {
+			continue
+		}
+		if !slices.ContainsFunc(plants, func(p plant) bool { return p.blames(f) || p.speaks(f) }) {
+			r.t.Errorf("blamed for nothing: %s %s %s: %s", f.ID, f.Part, f.Verdict, f.Why)
+		}
+	}
+	return table
+}
+
+func (p plant) blames(f burnin.Finding) bool {
+	return p.check != "" && f.Check == p.check && strings.Contains(strings.ToLower(f.Part), strings.ToLower(p.part))
+}
+
+// speaks reports whether a finding may tell of the fault too.
+func (p plant) speaks(f burnin.Finding) bool {
+	return slices.ContainsFunc(p.also, func(also string) bool {
+		check, part, _ := strings.Cut(also, " ")
+		return strings.HasPrefix(f.Check, check) && strings.Contains(f.Part, part)
+	})
+}
+
+// told are the findings that are no pass.
+func told(j burnin.Judgement) string {
+	var out []string
+	for _, f := range j.Findings {
+		if f.Verdict != burnin.Pass && f.Verdict != burnin.NotApplicable {
+			out = append(out, fmt.Sprintf("%s | %s | %s | %s", f.ID, f.Part, f.Verdict, f.Why))
+		}
+	}
+	return j.Line + "\n" + strings.Join(out, "\n")
+}
+
+// writeTable keeps the table of faults in docs/lab.md.
+func writeTable(t *testing.T, rows []string) {
+	t.Helper()
+	text := "# Faults of the lab and what rackproof says of them\n\n" +
+		"Written by `make prove`: each fault is planted into an emulated machine (QEMU, Linux 6.1, real BMC protocols), over Redfish and UEFI.\n\n" +
+		"| fault | check | part | verdict | exit |\n| --- | --- | --- | --- | --- |\n" + strings.Join(rows, "\n") + "\n"
+	if err := os.WriteFile("../../docs/lab.md", []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
