@@ -191,6 +191,9 @@ func told(j burnin.Judgement) string {
 			out = append(out, fmt.Sprintf("%s | %s | %s | %s", f.ID, f.Part, f.Verdict, f.Why))
 		}
 	}
+	for _, n := range j.NotRun {
+		out = append(out, fmt.Sprintf("%s | not run | %s", n.Check, n.Why))
+	}
 	return j.Line + "\n" + strings.Join(out, "\n")
 }
 

@@ -53,7 +53,7 @@ func TestKilledThreeTimes(t *testing.T) {
 	o := r.run(file)
 	r.wantPassed(o, "lab1")
 	acts := slices.DeleteFunc(r.chassis("lab1"), func(s string) bool { return !strings.HasPrefix(s, "power ") && !strings.HasPrefix(s, "boot set ") })
-	want := []string{"boot set pxe by=ipmi", "power on boot=pxe by=ipmi", "power off by=ipmi"}
+	want := []string{"boot set pxe by=ipmi", "power on boot=pxe by=ipmi", "power button by=ipmi", "power off by=host reason=guest-shutdown"}
 	if !slices.Equal(acts, want) {
 		t.Errorf("done to the machine:\n%s\nwant:\n%s", strings.Join(acts, "\n"), strings.Join(want, "\n"))
 	}
@@ -83,7 +83,7 @@ func (r *rig) wantPassed(o outcome, machine string) {
 	r.t.Helper()
 	j := o.machines[machine]
 	if j.Result != burnin.Passed {
-		r.t.Errorf("%s is %s, want passed: %s\n%s", machine, j.Result, j.Line, o.stderr)
+		r.t.Errorf("%s is %s, want passed: %s\n%s", machine, j.Result, told(j), o.stderr)
 	}
 	if !j.StandIn {
 		r.t.Errorf("%s: the record does not say that stand-ins printed part of it", machine)
