@@ -20,12 +20,14 @@ import (
 // bmcOptions say which BMC and how to log in.
 type bmcOptions struct {
 	addr, system        string
+	protocol            string
 	user, password, tls string
 	legacy              bool   // old TLS, for this BMC
 	waits               string // what is waited for, where that takes long
+	silent              bool   // about waiting
 }
 
-const bmcLong = `Drive one BMC by hand, over Redfish.
+const bmcLong = `Drive one BMC by hand, over Redfish, or over IPMI with --protocol ipmi.
 
   power [on|off|force-off|restart]   show or change the power state
   boot [TARGET]                      show or set the boot override
@@ -33,24 +35,29 @@ const bmcLong = `Drive one BMC by hand, over Redfish.
   bios [get|plan|set]                show, plan or stage BIOS attributes
   inventory                          what the BMC knows to be in the machine
   firmware                           the versions that run
+  sensors                            what the BMC measures, with its limits
+  sel                                the log of hardware events
+  console                            the host's serial console (IPMI)
   locate [on|off]                    show or switch the locator LED
   password rotate                    give the account a new password
   forget-pin [UUID|MAC]              forget the certificate that was pinned
 
 Credentials are references: env:NAME, file:PATH, command:LINE. A changed
-certificate is refused: it is pinned on first use.
+certificate is refused: it is pinned on first use. IPMI has no certificates; media,
+bios, password and a boot URI need Redfish.
 
 Examples:
   rackproof bmc 10.0.12.7 inventory --json
   rackproof bmc 10.0.12.7 boot pxe
   rackproof bmc 10.0.12.7:8443 --tls insecure power
+  rackproof bmc 10.0.12.7 --protocol ipmi sel --since 24h
 
 `
 
 // bmcCommand is `rackproof bmc ADDR VERB`. The address stands before the verb, so
 // the rest of the line is a command line of its own.
 func bmcCommand(a *app) *cobra.Command {
-	o := bmcOptions{user: "env:BMC_USER", password: "env:BMC_PASSWORD", tls: string(redfish.Pin)}
+	o := bmcOptions{protocol: string(provision.OverRedfish), user: "env:BMC_USER", password: "env:BMC_PASSWORD", tls: string(redfish.Pin)}
 	cmd := &cobra.Command{
 		Use:   "bmc ADDR[:PORT] VERB",
 		Short: "Drive one BMC by hand",
@@ -75,6 +82,7 @@ func bmcCommand(a *app) *cobra.Command {
 func (o *bmcOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.user, "user", o.user, "`reference` to the user name")
 	f.StringVar(&o.password, "password", o.password, "`reference` to the password")
+	f.StringVar(&o.protocol, "protocol", o.protocol, "`redfish|ipmi|ipmitool`; the last is IPMI by that program")
 	f.StringVar(&o.tls, "tls", o.tls, "trust in the certificate: `pin|ca:FILE|insecure`")
 	f.BoolVar(&o.legacy, "tls-legacy", o.legacy, "also take TLS 1.0 and RSA key exchange from this BMC")
 	f.StringVar(&o.system, "system", o.system, "`id` of the host, where the BMC has several")
@@ -89,7 +97,7 @@ func (a *app) bmcVerbs(o *bmcOptions) *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		RunE: func(*cobra.Command, []string) error {
-			return usageError(errors.New("what shall the BMC do? power, boot, media, bios, inventory, firmware, locate, password or forget-pin"), "rackproof bmc --help")
+			return usageError(errors.New("what shall the BMC do? power, boot, media, bios, inventory, firmware, sensors, sel, console, locate, password or forget-pin"), "rackproof bmc --help")
 		},
 		PersistentPreRun: func(*cobra.Command, []string) {
 			if a.verbose {
@@ -105,7 +113,7 @@ func (a *app) bmcVerbs(o *bmcOptions) *cobra.Command {
 	f.BoolVar(&a.json, "json", a.json, "results as JSON on stdout")
 	f.BoolVarP(&a.verbose, "verbose", "v", a.verbose, "log what is done to stderr")
 	f.StringVar(&a.stateDir, "state", a.stateDir, "state `folder`")
-	root.AddCommand(a.bmcPower(o), a.bmcBoot(o), a.bmcMedia(o), a.bmcBIOS(o), a.bmcInventory(o), a.bmcFirmware(o), a.bmcLocate(o), a.bmcPassword(o), a.bmcForgetPin(o))
+	root.AddCommand(a.bmcPower(o), a.bmcBoot(o), a.bmcMedia(o), a.bmcBIOS(o), a.bmcInventory(o), a.bmcFirmware(o), a.bmcSensors(o), a.bmcSEL(o), a.bmcConsole(o), a.bmcLocate(o), a.bmcPassword(o), a.bmcForgetPin(o))
 	return root
 }
 
@@ -128,7 +136,7 @@ func checkBMCAddr(addr string) error {
 
 // withBMC logs in, does one thing and logs out again. acts says that it changes
 // the machine: then the BMC must not be in a run's hands.
-func (a *app) withBMC(ctx context.Context, o *bmcOptions, acts bool, do func(*redfish.Client) error) (err error) {
+func (a *app) withBMC(ctx context.Context, o *bmcOptions, acts bool, do func(bmcClient) error) (err error) {
 	cfg, state, err := a.bmcConfig(ctx, o)
 	if err != nil {
 		return usageError(err, "rackproof bmc --help")
@@ -140,8 +148,10 @@ func (a *app) withBMC(ctx context.Context, o *bmcOptions, acts bool, do func(*re
 		}
 		defer func() { _ = lease.Release() }()
 	}
-	defer a.waitWords(o.addr, o.waits, waitWord)()
-	c, err := redfish.Open(ctx, cfg)
+	if !o.silent {
+		defer a.waitWords(o.addr, o.waits, waitWord)()
+	}
+	c, err := openClient(ctx, o, cfg)
 	if err != nil {
 		return bmcError(o.addr, err)
 	}

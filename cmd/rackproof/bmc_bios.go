@@ -38,7 +38,7 @@ func (a *app) bmcBIOS(o *bmcOptions) *cobra.Command {
 }
 
 func (a *app) biosGet(ctx context.Context, o *bmcOptions, names []string) error {
-	return a.withBMC(ctx, o, false, func(c *redfish.Client) error {
+	return a.withRedfish(ctx, o, false, func(c *redfish.Client) error {
 		bios, err := c.BIOS(ctx)
 		if err != nil {
 			return err
@@ -139,7 +139,7 @@ func (a *app) biosPlan(o *bmcOptions) *cobra.Command {
 		Long:  "Show what set would change, typed by the BIOS registry. Changes nothing.\n\nExample:\n  rackproof bmc 10.0.12.7 bios plan LogicalProc=Disabled\n\n" + exitHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.withBMC(ctx, o, false, func(c *redfish.Client) error {
+			return a.withRedfish(ctx, o, false, func(c *redfish.Client) error {
 				_, changes, err := w.plan(ctx, c, args)
 				if err != nil {
 					return err
@@ -162,7 +162,7 @@ func (a *app) biosSet(o *bmcOptions) *cobra.Command {
 			"restarted at once and each attribute is verified after POST.\n\nExample:\n  rackproof bmc 10.0.12.7 bios set --intent smt=off --restart\n\n" + exitHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return a.withBMC(ctx, o, true, func(c *redfish.Client) error {
+			return a.withRedfish(ctx, o, true, func(c *redfish.Client) error {
 				want, changes, err := w.plan(ctx, c, args)
 				if err != nil {
 					return err

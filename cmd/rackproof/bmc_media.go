@@ -23,7 +23,7 @@ func (a *app) bmcMedia(o *bmcOptions) *cobra.Command {
 		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: []string{"list"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withBMC(cmd.Context(), o, false, func(c *redfish.Client) error {
+			return a.withRedfish(cmd.Context(), o, false, func(c *redfish.Client) error {
 				slots, err := c.Media(cmd.Context())
 				if err != nil {
 					return err
@@ -44,7 +44,7 @@ func (a *app) bmcMediaInsert(o *bmcOptions) *cobra.Command {
 			"`boot cd` then boots it once.\n\nExample:\n  rackproof bmc 10.0.12.7 media insert http://10.0.12.1:8000/live.iso\n\n" + exitHelp,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withBMC(cmd.Context(), o, true, func(c *redfish.Client) error {
+			return a.withRedfish(cmd.Context(), o, true, func(c *redfish.Client) error {
 				slot, err := c.InsertMedia(cmd.Context(), args[0])
 				if err != nil {
 					return err
@@ -62,7 +62,7 @@ func (a *app) bmcMediaEject(o *bmcOptions) *cobra.Command {
 		Long:  "Empty the named virtual drive, or all of them, and read it back.\n\nExample:\n  rackproof bmc 10.0.12.7 media eject\n\n" + exitHelp,
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withBMC(cmd.Context(), o, true, func(c *redfish.Client) error {
+			return a.withRedfish(cmd.Context(), o, true, func(c *redfish.Client) error {
 				if err := ejectMedia(cmd.Context(), c, strings.Join(args, "")); err != nil {
 					return err
 				}

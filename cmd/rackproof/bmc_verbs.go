@@ -22,7 +22,7 @@ func (a *app) bmcPower(o *bmcOptions) *cobra.Command {
 		ValidArgs: []string{"on", "off", "force-off", "restart"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.waits = powerWaits(strings.Join(args, ""))
-			return a.withBMC(cmd.Context(), o, len(args) > 0, func(c *redfish.Client) error {
+			return a.withBMC(cmd.Context(), o, len(args) > 0, func(c bmcClient) error {
 				if len(args) > 0 {
 					if err := c.SetPower(cmd.Context(), redfish.PowerAction(args[0])); err != nil {
 						return err
@@ -57,7 +57,7 @@ func (a *app) bmcBoot(o *bmcOptions) *cobra.Command {
 			"none takes an override back.\n\nExample:\n  rackproof bmc 10.0.12.7 boot http --uri http://10.0.13.1/boot.efi\n\n" + exitHelp,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withBMC(cmd.Context(), o, len(args) > 0, func(c *redfish.Client) error {
+			return a.withBMC(cmd.Context(), o, len(args) > 0, func(c bmcClient) error {
 				if len(args) > 0 {
 					if err := c.SetBoot(cmd.Context(), wantedBoot(args[0], mode, uri, continuous)); err != nil {
 						return err
@@ -101,6 +101,9 @@ func (a *app) printBoot(boot redfish.Boot) error {
 		return nil
 	}
 	a.printf("%s\n", boot)
+	if boot.Note != "" {
+		a.printf("%s\n", boot.Note)
+	}
 	if boot.HTTPBootURI != "" {
 		a.printf("from %s\n", boot.HTTPBootURI)
 	}
@@ -118,7 +121,7 @@ func (a *app) bmcLocate(o *bmcOptions) *cobra.Command {
 		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: []string{"on", "off"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withBMC(cmd.Context(), o, len(args) > 0, func(c *redfish.Client) error {
+			return a.withBMC(cmd.Context(), o, len(args) > 0, func(c bmcClient) error {
 				if len(args) > 0 {
 					if err := c.SetLocator(cmd.Context(), args[0] == "on"); err != nil {
 						return err
@@ -145,7 +148,7 @@ func (a *app) bmcFirmware(o *bmcOptions) *cobra.Command {
 		Long:  "List the firmware that runs.\n\nExample:\n  rackproof bmc 10.0.12.7 firmware\n\n" + exitHelp,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withBMC(cmd.Context(), o, false, func(c *redfish.Client) error {
+			return a.withBMC(cmd.Context(), o, false, func(c bmcClient) error {
 				list, err := c.Firmware(cmd.Context())
 				if err != nil {
 					return err
@@ -171,7 +174,7 @@ func (a *app) bmcInventory(o *bmcOptions) *cobra.Command {
 			"named at the end; then the exit code is 4.\n\nExample:\n  rackproof bmc 10.0.12.7 inventory --json\n\n" + exitHelp,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withBMC(cmd.Context(), o, false, func(c *redfish.Client) error {
+			return a.withBMC(cmd.Context(), o, false, func(c bmcClient) error {
 				inv, err := c.Inventory(cmd.Context())
 				if err != nil {
 					return err
