@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -10,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rackproof/rackproof/redfish/redfishtest"
 )
 
 // startIPMI starts OpenIPMI's simulator on loopback, as a BMC with one temperature,
@@ -66,7 +70,7 @@ func TestBMCOverIPMI(t *testing.T) {
 	t.Setenv("BMC_USER", bmcUser)
 	state := t.TempDir()
 	run := func(args ...string) (int, string, string) {
-		return bmc(t, append([]string{addr, "--state", state, "--protocol", "ipmi", "--password", "file:" + secret}, args...)...)
+		return bmc(t, append([]string{addr, "--state", state, "-v", "--protocol", "ipmi", "--password", "file:" + secret}, args...)...)
 	}
 	for range 100 { // until it listens
 		if code, _, _ := run("power"); code == exitPassed {
@@ -91,6 +95,7 @@ func TestBMCOverIPMI(t *testing.T) {
 		{"locate", []string{"locate", "on"}, exitFailed, []string{"it can be switched"}},
 		{"bios", []string{"bios"}, exitFailed, []string{"does not offer it over ipmi", "leave --protocol out"}},
 		{"media", []string{"media", "list"}, exitFailed, []string{"does not offer it over ipmi"}},
+		{"password", []string{"password", "rotate", "--store", "file:" + filepath.Join(state, "new")}, exitUsage, []string{"leave --protocol out"}},
 		{"console without one", []string{"console", "--for", "1s"}, exitFailed, []string{"no serial console over LAN"}},
 		{"console as JSON to stdout", []string{"--json", "console"}, exitUsage, []string{"console goes to a file"}},
 		{"protocol", []string{"--protocol", "snmp", "power"}, exitUsage, []string{"choose one of [redfish ipmi ipmitool]"}},
@@ -109,6 +114,9 @@ func TestBMCOverIPMI(t *testing.T) {
 				t.Error("the password is printed")
 			}
 		})
+	}
+	if searchSecrets(t, state, []string{bmcPassword[:16]}) == 0 {
+		t.Error("no file of state was searched")
 	}
 	code, out, _ := run("--json", "sensors")
 	var sensors struct {
@@ -144,6 +152,57 @@ func TestMoment(t *testing.T) {
 	for _, text := range []string{"-1h", "yesterday", "12"} {
 		if got, err := moment(text, now); err == nil {
 			t.Errorf("%q is taken for %s", text, got)
+		}
+	}
+}
+
+// What is measured and logged is read over Redfish by the same verbs.
+func TestBMCReadingsOverRedfish(t *testing.T) {
+	tree := bmcMachine()
+	tree["/redfish/v1/Systems/a"] = bytes.Replace(tree["/redfish/v1/Systems/a"], []byte(`"Links":{`),
+		[]byte(`"LogServices":{"@odata.id":"/redfish/v1/Systems/a/LogServices"},"Links":{"Chassis":[{"@odata.id":"/redfish/v1/Chassis/1"}],`), 1)
+	for path, body := range map[string]string{
+		"/redfish/v1/Chassis/1":         `{"Id":"1","Thermal":{"@odata.id":"/redfish/v1/Chassis/1/Thermal"}}`,
+		"/redfish/v1/Chassis/1/Thermal": `{"Temperatures":[{"Name":"CPU1 Temp","ReadingCelsius":45,"UpperThresholdCritical":95,"Status":{"State":"Enabled","Health":"OK"}}]}`,
+		"/redfish/v1/Managers/1": fmt.Sprintf(`{"Id":"1","NetworkProtocol":{"@odata.id":"/redfish/v1/Managers/1/NetworkProtocol"},
+			"DateTime":%q}`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339)),
+		"/redfish/v1/Systems/a/LogServices":     `{"Members":[{"@odata.id":"/redfish/v1/Systems/a/LogServices/SEL"}]}`,
+		"/redfish/v1/Systems/a/LogServices/SEL": `{"Id":"SEL","LogEntryType":"SEL","Entries":{"@odata.id":"/redfish/v1/Systems/a/LogServices/SEL/Entries"}}`,
+		"/redfish/v1/Systems/a/LogServices/SEL/Entries": `{"Members@odata.count":2,"Members":[
+			{"Id":"1","Created":"2026-01-31T08:00:00Z","Severity":"Critical","Message":"Uncorrectable ECC","SensorType":"Memory"},
+			{"Id":"2","Created":"2026-01-30T08:00:00Z","Severity":"OK","Message":"Power on","SensorType":"System Event"}]}`,
+	} {
+		tree[path] = []byte(body)
+	}
+	sim, err := redfishtest.Start(context.WithoutCancel(t.Context()), redfishtest.Options{Tree: tree, User: bmcUser, Password: bmcPassword})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sim.Close() })
+	t.Setenv("BMC_USER", bmcUser)
+	t.Setenv("BMC_PASSWORD", bmcPassword)
+	state := t.TempDir()
+	for _, c := range []struct {
+		args  string
+		code  int
+		words []string
+	}{
+		{"sensors", exitPassed, []string{"CPU1 Temp", "45 Cel", "… 95", "OK"}},
+		{"sel", exitPassed, []string{"2026-01-30 08:00:00  OK", "Uncorrectable ECC", "2 entries", " fast"}},
+		{"sel --json", exitPassed, []string{`"bmc_clock": "`, `"skew_seconds": `}},
+		{"console", exitFailed, []string{"use --protocol ipmi"}},
+	} {
+		code, out, errs := bmc(t, append([]string{sim.Addr(), "--state", state}, strings.Fields(c.args)...)...)
+		if code != c.code {
+			t.Errorf("%s: exit %d, want %d", c.args, code, c.code)
+		}
+		for _, w := range c.words {
+			if !strings.Contains(out+errs, w) {
+				t.Errorf("%s: %q is not in %s%s", c.args, w, out, errs)
+			}
+		}
+		if first, second := strings.Index(out, "Power on"), strings.Index(out, "Uncorrectable"); c.args == "sel" && first > second {
+			t.Errorf("the newer entry stands first: %s", out)
 		}
 	}
 }

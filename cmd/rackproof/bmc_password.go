@@ -69,6 +69,9 @@ func (a *app) bmcRotate(o *bmcOptions) *cobra.Command {
 }
 
 func (a *app) rotate(ctx context.Context, o *bmcOptions, store, set string) (provision.Rotated, error) {
+	if o.protocol != string(provision.OverRedfish) {
+		return provision.Rotated{}, usageError(errors.New("a password is changed over Redfish: leave --protocol out"), "rackproof bmc --help")
+	}
 	cfg, state, err := a.bmcConfig(ctx, o)
 	if err != nil {
 		return provision.Rotated{}, usageError(err, "rackproof bmc --help")

@@ -63,6 +63,9 @@ var bmcVerbLines = map[string][]string{
 	"inventory":       {"inventory", "inventory --json"},
 	"firmware":        {"firmware"},
 	"locate":          {"locate on"},
+	"sel":             {"sel", "sel --since 24h --json"},
+	"sensors":         {"sensors"},
+	"console":         {"console --for 1s"},
 	"forget-pin":      {"forget-pin"},
 	"password rotate": {"password rotate --store command:cat_NEW --store-set cat_>NEW;cat_/proc/$$/cmdline_/proc/$$/environ_>SEEN"},
 }
