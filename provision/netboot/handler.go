@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -71,7 +73,7 @@ func (s *Server) answerScript(w http.ResponseWriter, r *http.Request, t *Ticket)
 	if !s.fetched(w, r, t) {
 		return
 	}
-	base := "http://" + r.Host + "/b/" + t.Token
+	base := s.self(r) + "/b/" + t.Token
 	plain(w, fmt.Sprintf("#!ipxe\nkernel %s/vmlinuz initrd=initrd %s BOOTIF=01-${netX/mac:hexhyp}\ninitrd --name initrd %s/initrd\nboot\n",
 		base, s.kernelLine(t, base), base))
 }
@@ -87,7 +89,7 @@ func (s *Server) efi(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	p, err := s.unified(t, "http://"+r.Host+"/b/"+t.Token)
+	p, err := s.unified(t, s.self(r)+"/b/"+t.Token)
 	if err != nil {
 		s.Log.Error("boot program cannot be made", "machine", t.Machine, "err", err)
 		http.Error(w, "program cannot be made", http.StatusInternalServerError)
@@ -99,6 +101,14 @@ func (s *Server) efi(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/efi")
 	http.ServeContent(w, r, "", time.Time{}, io.NewSectionReader(p.file, 0, p.size))
+}
+
+// self is this server as the caller reached it. EDK II's Host leaves the port out.
+func (s *Server) self(r *http.Request) string {
+	if _, _, err := net.SplitHostPort(r.Host); err == nil {
+		return "http://" + r.Host
+	}
+	return "http://" + net.JoinHostPort(strings.Trim(r.Host, "[]"), strconv.Itoa(s.Port()))
 }
 
 // fetched notes that a machine came for its boot.

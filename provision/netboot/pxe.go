@@ -35,7 +35,7 @@ func (s *Server) ExpectPXE(token, mac string, uuids ...string) error {
 func (s *Server) pxe(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	if !q.Has("mac") && !q.Has("uuid") {
-		plain(w, fmt.Sprintf("#!ipxe\nchain --replace http://%s%s?%s\n", r.Host, pxePath, whoAmI))
+		plain(w, fmt.Sprintf("#!ipxe\nchain --replace %s%s?%s\n", s.self(r), pxePath, whoAmI))
 		return
 	}
 	t := s.expected(q["mac"], q.Get("uuid"))

@@ -157,6 +157,10 @@ func TestBootProgram(t *testing.T) {
 	if int64(len(whole.body)) != head.length || !bytes.Contains(whole.body, []byte("quiet rackproof.token="+ticket.Token+" rackproof.seed=http://127.0.0.1:"+strconv.Itoa(s.Port())+"/b/"+ticket.Token+"/seed")) {
 		t.Errorf("the program has %d bytes of %d, or another command line", len(whole.body), head.length)
 	}
+	bare := request(t, http.MethodGet, url, "", "127.0.0.1")
+	if !bytes.Equal(bare.body, whole.body) {
+		t.Error("a Host without the port, as EDK II sends it, gives another program")
+	}
 	part := request(t, http.MethodGet, url, "bytes=1024-1032")
 	if part.status != http.StatusPartialContent || string(part.body) != "stub code" {
 		t.Errorf("range: %d %q", part.status, part.body)
@@ -173,11 +177,14 @@ type reply struct {
 	body   []byte
 }
 
-func request(t *testing.T, method, url, ranged string) reply {
+func request(t *testing.T, method, url, ranged string, host ...string) reply {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(host) > 0 {
+		req.Host = host[0]
 	}
 	if ranged != "" {
 		req.Header.Set("Range", ranged)
