@@ -114,13 +114,10 @@ func (j *job) bringUp(ctx context.Context, a *app) (lab.Status, func() error, er
 	}, nil
 }
 
-// prepare writes the batch with its profile and spec.
+// prepare writes the batch.
 func (j *job) prepare(s lab.Status, p provision.Protocol) (string, error) {
 	text, err := s.Batch(lab.BatchOptions{Name: j.name, Protocol: p, Load: j.load})
 	if err != nil {
-		return "", err
-	}
-	if err := lab.WriteLibrary(filepath.Join(j.out, "library")); err != nil {
 		return "", err
 	}
 	batch := filepath.Join(j.out, "batch.yaml")
@@ -133,7 +130,7 @@ func (j *job) inLab(ctx context.Context, a *app, stdout io.Writer, args ...strin
 	if err != nil {
 		return 0, err
 	}
-	line := append([]string{"--dir", a.dir, "run", "--", j.rackproof, "--state", filepath.Join(j.out, "state"), "--profiles", filepath.Join(j.out, "library")}, args...)
+	line := append([]string{"--dir", a.dir, "run", "--", j.rackproof, "--state", filepath.Join(j.out, "state")}, args...)
 	cmd := exec.CommandContext(ctx, self, line...)
 	cmd.Env = append(os.Environ(), lab.Credentials()...)
 	cmd.Stdout, cmd.Stderr = stdout, a.stderr

@@ -41,11 +41,10 @@ func TestMain(m *testing.M) {
 
 // rig is a lab and the rackproof that is run in it.
 type rig struct {
-	t       *testing.T
-	bin     string
-	state   string
-	library string // profile and spec of the lab
-	status  lab.Status
+	t      *testing.T
+	bin    string
+	state  string
+	status lab.Status
 }
 
 // newRig builds a lab that is gone when the test ends.
@@ -65,10 +64,7 @@ func newRig(t *testing.T, args ...string) *rig {
 		t.Fatal(err)
 	}
 	r := &rig{t: t, bin: bin, state: t.TempDir()}
-	r.status.Dir, r.library = filepath.Join(t.TempDir(), "lab"), filepath.Join(r.state, "library")
-	if err := lab.WriteLibrary(r.library); err != nil {
-		t.Fatal(err)
-	}
+	r.status.Dir = filepath.Join(t.TempDir(), "lab")
 	t.Cleanup(func() {
 		if t.Failed() {
 			r.tellLogs()
@@ -155,7 +151,7 @@ func (r *rig) batch(o lab.BatchOptions) string {
 
 // rackproof is a command that carries a batch, with its result as JSON.
 func (r *rig) rackproof(file string, args ...string) *exec.Cmd {
-	return r.command(r.t.Context(), append([]string{"run", "--", filepath.Join(r.bin, "rackproof"), "--state", r.state, "--profiles", r.library, "run", "-f", file, "--json"}, args...)...)
+	return r.command(r.t.Context(), append([]string{"run", "--", filepath.Join(r.bin, "rackproof"), "--state", r.state, "run", "-f", file, "--json"}, args...)...)
 }
 
 // run carries a batch to its end.

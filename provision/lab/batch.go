@@ -2,43 +2,20 @@ package lab
 
 import (
 	"bytes"
-	"embed"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"text/template"
 
 	"github.com/rackproof/rackproof/provision"
 )
 
-// ProfileName is the hardware profile of the lab's machines, and the acceptance
-// spec that goes with it. Library writes both.
-const ProfileName = "lab-vm"
-
-//go:embed library
-var library embed.FS
-
-// WriteLibrary writes the lab's profile and spec into dir, for `rackproof
-// --profiles`. They do not ship with rackproof: no real machine may match them.
-func WriteLibrary(dir string) error {
-	return fs.WalkDir(library, "library", func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		to := filepath.Join(dir, strings.TrimPrefix(path, "library"))
-		if d.IsDir() {
-			return os.MkdirAll(to, 0o755)
-		}
-		b, err := library.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(to, b, 0o644)
-	})
-}
+// The hardware profile of the lab's machines, and the acceptance spec that goes
+// with it, of rackproof's own library.
+const (
+	ProfileName = "lab-vm"
+	SpecName    = "lab"
+)
 
 // Credentials are the environment variables that a batch of the lab refers to.
 func Credentials() []string {
@@ -56,7 +33,7 @@ type BatchOptions struct {
 
 var batchTemplate = template.Must(template.New("batch").Parse(`name: {{.Name}}
 profile: {{.Profile}}
-spec: {{.Profile}}
+spec: {{.Spec}}
 defaults:
   bmc: {user: env:LAB_BMC_USER, password: env:LAB_BMC_PASSWORD, {{if not .Protocol.IPMI}}tls: pin, {{end}}protocol: {{.Protocol}}}
   ssh: {user: root, key: "file:{{.Dir}}/{{.Key}}"}
@@ -70,8 +47,7 @@ machines:
 `))
 
 // Batch is a batch file of the lab's machines, to be carried by a rackproof inside
-// the lab's network with Credentials in its environment and the library that
-// WriteLibrary wrote.
+// the lab's network with Credentials in its environment.
 func (s Status) Batch(o BatchOptions) ([]byte, error) {
 	if s.Netboot {
 		return nil, usagef("the lab serves its image itself (up --netboot), so rackproof cannot; end it with `rackproof-lab down` first")
@@ -84,7 +60,7 @@ func (s Status) Batch(o BatchOptions) ([]byte, error) {
 	})
 	var b bytes.Buffer
 	err := batchTemplate.Execute(&b, map[string]any{
-		"Name": o.Name, "Profile": ProfileName, "Protocol": o.Protocol, "Dir": s.Dir, "Machines": machines, "Key": HostKeyFile, "Load": o.Load,
+		"Name": o.Name, "Profile": ProfileName, "Spec": SpecName, "Protocol": o.Protocol, "Dir": s.Dir, "Machines": machines, "Key": HostKeyFile, "Load": o.Load,
 		"Method": o.Method, "Image": filepath.Base(s.Image), "Images": filepath.Dir(s.Image), "Listen": netbootAddress,
 	})
 	if err != nil {

@@ -12,14 +12,11 @@ import (
 
 func TestBatchOfTheLab(t *testing.T) {
 	dir := t.TempDir()
-	if err := WriteLibrary(dir); err != nil {
-		t.Fatal(err)
-	}
-	lib := profiles.Open(dir)
+	lib := profiles.Open()
 	if _, err := lib.Profile(ProfileName); err != nil {
 		t.Error(err)
 	}
-	if _, err := lib.Spec(ProfileName); err != nil {
+	if _, err := lib.Spec(SpecName); err != nil {
 		t.Error(err)
 	}
 	for _, v := range Credentials() {

@@ -17,8 +17,8 @@ func driveFaults() []Fault {
 			put: driveFault(409600, driveSize/512-1, func(d *drive, n int) { d.bad = int64(n) }), heal: healDrive,
 		},
 		{
-			Name: "nvme-slow", Value: "[IOPS], default 100", Does: "the drive does no more operations a second",
-			put: driveFault(100, 1_000_000, func(d *drive, n int) { d.iops = n }), heal: healDrive,
+			Name: "nvme-slow", Value: "[IOPS], default 20", Does: "the drive does no more operations a second",
+			put: driveFault(20, 1_000_000, func(d *drive, n int) { d.iops = n }), heal: healDrive,
 		},
 		{
 			Name: "nvme-missing", Does: "the drive is pulled; the kernel notices after some seconds",
