@@ -20,8 +20,8 @@ import (
 	"github.com/rackproof/rackproof/provision/netboot"
 )
 
-// bootLimit is several times what a boot takes under TCG on two cores.
-const bootLimit = 4 * time.Minute
+// bootLimit is many times what a boot takes under TCG on two idle cores.
+const bootLimit = 7 * time.Minute
 
 // TestImageBootsToSSH makes the image, or takes it from the cache, and starts it in
 // QEMU with a kernel line as netboot writes it. The machine fetches its seed, says
