@@ -48,6 +48,11 @@ func dnsmasqConfig(dir string, specs []Spec) string {
 	line("dhcp-match=set:bios,option:client-arch,0")
 	line("dhcp-match=set:efi64,option:client-arch,7")
 	line("dhcp-match=set:efi64,option:client-arch,9")
+	line("dhcp-option=tag:ipxe,encap:175,176,1b") // no-pxedhcp: else iPXE waits for a ProxyDHCP server
+	// iPXE asks for a router of IPv6 for 15 s; this one leads nowhere.
+	line("enable-ra")
+	line("dhcp-range=%s,ra-only,64,1h", provisioningPrefix)
+	line("ra-param=%s,0,0", ProvisioningBridge)
 	line("dhcp-boot=tag:ipxe,http://%s/pxe.ipxe", netbootAddress)
 	line("dhcp-boot=tag:!ipxe,tag:bios,undionly.kpxe")
 	line("dhcp-boot=tag:!ipxe,tag:efi64,snponly.efi")

@@ -94,8 +94,8 @@ func TestNetworkOfEachMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := networkCommands(specs)
-	for _, want := range []string{"addr add 10.77.0.1/24 dev brprov", "addr add 10.77.1.12/32 dev brbmc", "tuntap add dev tap2 mode tap", "link set tap2 master brprov"} {
+	got := networkCommands(specs, true)
+	for _, want := range []string{"addr add 10.77.0.1/24 dev brprov", "addr add 10.77.1.12/32 dev brbmc", "tuntap add dev tap2 mode tap", "link set tap2 master brprov", "addr add fd77::1/64 dev brprov nodad"} {
 		if !strings.Contains(got, want+"\n") {
 			t.Errorf("no %q in\n%s", want, got)
 		}
