@@ -138,7 +138,7 @@ func imagePackages() []string {
 // packages come from.
 func recipeHash(sources []byte) (string, error) {
 	h := sha256.New()
-	table := []any{builderVersion, imagePicks, imageExtras, stubPackage, stubFile, kernelPackage, imageModules, imageLinks, applets, standIns}
+	table := []any{builderVersion, imagePicks, imageExtras, stubPackage, stubFile, kernelPackage, imageModules, imageLinks, applets, standIns, kernelLine}
 	if err := json.NewEncoder(h).Encode(table); err != nil {
 		return "", fmt.Errorf("hash the image's recipe: %w", err)
 	}
