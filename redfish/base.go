@@ -106,6 +106,9 @@ func (base) commit(_ context.Context, _ *Client, _ link, staged string) (string,
 	return staged, nil
 }
 
+// updating: nothing tells but the version.
+func (base) updating(context.Context, *Client) (updateState, error) { return updateEnded, nil }
+
 func (base) offerMedia(context.Context, *Client) (bool, error) { return false, nil }
 
 // discard sets what waits to what is in force.

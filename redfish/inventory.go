@@ -81,7 +81,9 @@ func (c *Client) firmware(ctx context.Context, unread *gaps) []Firmware {
 	docs, uris := resourcesThat[softwareDoc](ctx, c, service.Inventory, c.behaviour.installed, unread)
 	for i, d := range docs {
 		if d != nil {
-			list = append(list, Firmware{Name: firstOf(string(d.Name), uris[i].id()), Version: string(d.Version), URI: string(uris[i])})
+			list = append(list, Firmware{
+				ID: uris[i].id(), Name: firstOf(string(d.Name), uris[i].id()), Version: string(d.Version), Updateable: d.Updateable.pointer(), URI: string(uris[i]),
+			})
 		}
 	}
 	slices.SortFunc(list, func(a, b Firmware) int { return strings.Compare(a.URI, b.URI) })

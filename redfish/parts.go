@@ -74,9 +74,11 @@ type PSU struct {
 
 // Firmware is one entry of the firmware inventory.
 type Firmware struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
-	URI     string `json:"uri"`
+	ID         string `json:"id"`
+	Name       string `json:"name"`
+	Version    string `json:"version"`    // as the BMC writes it: "11.01.01", "BIOS Date: 08/04/2023 Ver 1.4"
+	Updateable *bool  `json:"updateable"` // nil: not reported
+	URI        string `json:"uri"`
 }
 
 // Inventory is what the BMC knows to be in the machine. Slots that it reports as

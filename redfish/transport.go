@@ -38,6 +38,7 @@ type call struct {
 	method, uri string
 	body        any // marshalled to JSON; nil for none
 	ifMatch     string
+	upload      *upload // in place of body
 }
 
 // answer is what came back, whatever its status.
@@ -98,7 +99,7 @@ func (t *transport) once(ctx context.Context, c call) (*answer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("BMC %s: body of %s %s: %w", t.addr, c.method, c.uri, err)
 	}
-	deadline, cancel := context.WithTimeout(ctx, t.timeout)
+	deadline, cancel := context.WithTimeout(ctx, c.patience(t.timeout))
 	defer cancel()
 	for hop := 0; ; hop++ {
 		a, err := t.hop(deadline, c, to, payload)
@@ -130,6 +131,14 @@ func (t *transport) hop(ctx context.Context, c call, to *url.URL, payload []byte
 	req, err := http.NewRequestWithContext(ctx, c.method, to.String(), body)
 	if err != nil {
 		return nil, err
+	}
+	if c.upload != nil {
+		file, err := c.upload.open()
+		if err != nil {
+			return nil, err
+		}
+		req.Body, req.ContentLength = file, c.upload.size // closed by the client
+		req.Header.Set("Content-Type", c.upload.kind)
 	}
 	req.URL = to
 	req.Header.Set("Accept", "application/json")

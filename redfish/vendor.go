@@ -9,6 +9,7 @@ type behaviour interface {
 	reader
 	writer
 	keeper
+	updater
 }
 
 // keeper is what differs in what is kept.
@@ -30,6 +31,15 @@ type reader interface {
 	postDone(host systemDoc) (done, known bool)
 }
 
+// updater is what differs in media and firmware.
+type updater interface {
+	// offerMedia makes the BMC list its virtual drives where a setting hides them;
+	// it reports whether it did.
+	offerMedia(ctx context.Context, c *Client) (bool, error)
+	// updating tells how far an update is of which the BMC made no job.
+	updating(ctx context.Context, c *Client) (updateState, error)
+}
+
 // writer is what differs in changing.
 type writer interface {
 	// bootMode reports that a boot override must carry its mode.
@@ -47,9 +57,6 @@ type writer interface {
 	discard(ctx context.Context, c *Client, place biosPlace) error
 	// led gives the words of IndicatorLED for a lit and an unlit locator.
 	led() (lit, off string)
-	// offerMedia makes the BMC list its virtual drives where a setting hides them;
-	// it reports whether it did.
-	offerMedia(ctx context.Context, c *Client) (bool, error)
 	// intents are the tables from wishes to attributes, the best known first.
 	intents() []intentTable
 }

@@ -290,5 +290,6 @@ type deviceDoc struct {
 
 type softwareDoc struct {
 	hardware
-	Version text `json:"Version"`
+	Version    text `json:"Version"`
+	Updateable flag `json:"Updateable"`
 }
