@@ -30,6 +30,7 @@ func Checks() []Check {
 		nicLink,
 		gdsSupport,
 		kernelLog,
+		firmware,
 		bmcSensors,
 		bmcSEL,
 	}

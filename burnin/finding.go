@@ -12,24 +12,25 @@ type Class string
 
 // Classes of part.
 const (
-	ClassMachine Class = "machine"
-	ClassCPU     Class = "cpu"
-	ClassSXM     Class = "sxm-gpu"
-	ClassPCIeGPU Class = "pcie-gpu"
-	ClassNVLink  Class = "nvlink"
-	ClassFabric  Class = "fabric"
-	ClassDIMM    Class = "dimm"
-	ClassNVMe    Class = "nvme"
-	ClassNIC     Class = "nic"
-	ClassPSU     Class = "psu"
-	ClassFan     Class = "fan"
-	ClassAir     Class = "air" // what the machine takes in
-	ClassDriver  Class = "driver"
-	ClassImage   Class = "image"
-	ClassCable   Class = "cable"
-	ClassPair    Class = "bmc-host"    // BMC and host that belong to two machines
-	ClassSetting Class = "gpu-setting" // a mode that somebody set, no defect of the part
-	ClassOrder   Class = "order"       // a good part that is not the one ordered
+	ClassMachine  Class = "machine"
+	ClassCPU      Class = "cpu"
+	ClassSXM      Class = "sxm-gpu"
+	ClassPCIeGPU  Class = "pcie-gpu"
+	ClassNVLink   Class = "nvlink"
+	ClassFabric   Class = "fabric"
+	ClassDIMM     Class = "dimm"
+	ClassNVMe     Class = "nvme"
+	ClassNIC      Class = "nic"
+	ClassPSU      Class = "psu"
+	ClassFan      Class = "fan"
+	ClassAir      Class = "air" // what the machine takes in
+	ClassDriver   Class = "driver"
+	ClassImage    Class = "image"
+	ClassFirmware Class = "firmware"
+	ClassCable    Class = "cable"
+	ClassPair     Class = "bmc-host"    // BMC and host that belong to two machines
+	ClassSetting  Class = "gpu-setting" // a mode that somebody set, no defect of the part
+	ClassOrder    Class = "order"       // a good part that is not the one ordered
 )
 
 // Part is one part of the machine, named the way a technician finds it: by the

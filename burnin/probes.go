@@ -33,5 +33,5 @@ func Probes() []ProbeSpec {
 var LaterProbes = []string{
 	"gdsio", "gds-stats", "nvbandwidth", "nccl", "dcgm", "gpu-burn", "stream",
 	"ib-status", "ib-bandwidth", "ethtool", "lldp", "mig", "containers", "service-endpoint",
-	"bios", "firmware",
+	"bios",
 }

@@ -11,6 +11,8 @@ import (
 const (
 	textUnit    = "text"
 	versionUnit = "version"
+	// firmwareUnit is a version of any form, compared by CompareVersions.
+	firmwareUnit = "firmware"
 )
 
 var (
@@ -87,6 +89,12 @@ func (d *decoder) operand(pair *ast.MappingValueNode, limit *Limit, f field) {
 		if !versionForm.MatchString(limit.Text[0]) {
 			d.problem(pair.Value, "%s must be a version such as 535.161.08, not %q", f.name, limit.Text[0])
 		}
+	case f.unit == firmwareUnit && limit.Relation == OneOf:
+		d.choices(pair.Value, limit, f)
+	case f.unit == firmwareUnit && limit.Relation != Max:
+		limit.Text = []string{d.text(pair.Value, f)}
+	case f.unit == firmwareUnit:
+		d.problem(pair.Key, "%s is a firmware version: use min, equal or one_of, not max", f.name)
 	case f.unit == versionUnit:
 		d.problem(pair.Key, "%s is a version: use min, not %s", f.name, limit.Relation)
 	case limit.Relation == OneOf:

@@ -2,8 +2,10 @@ package profiles
 
 import (
 	"iter"
+	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -93,6 +95,12 @@ func eachLimit(prefix string, v reflect.Value, yield func(string, *Limit) bool) 
 			}
 		} else if v.Field(i).Kind() == reflect.Struct && !eachLimit(prefix+name+".", v.Field(i), yield) {
 			return false
+		} else if firmware, ok := reflect.TypeAssert[map[string]Firmware](v.Field(i)); ok {
+			for _, component := range slices.Sorted(maps.Keys(firmware)) {
+				if !eachLimit(prefix+name+"."+component+".", reflect.ValueOf(firmware[component]), yield) {
+					return false
+				}
+			}
 		}
 	}
 	return true

@@ -5,7 +5,7 @@ const ProfileSchema = "rackproof/profile/1"
 
 // Profile is what a healthy machine of one model looks like. Every limit is optional: where it is nil the check
 // records and does not judge. The unit tag of a limit is the unit it is documented in and fixes its dimension;
-// "text" are words as the tool prints them, "version" a dotted version number.
+// "text" are words as the tool prints them, "version" a dotted version number, "firmware" a version as a vendor writes it.
 type Profile struct {
 	Schema  string   `yaml:"schema" required:"true"`
 	Name    string   `yaml:"name" required:"true"`
@@ -27,9 +27,10 @@ type Profile struct {
 	Power  Power  `yaml:"power,omitempty"`
 	Load   Load   `yaml:"load,omitempty"`
 
-	Minutes Minutes              `yaml:"minutes,omitempty"`
-	BIOS    map[string]BIOSSet   `yaml:"bios,omitempty" keys:"burnin,delivery"` // "burnin" and "delivery"
-	Checks  map[string]CheckNote `yaml:"checks,omitempty" keys:"check"`         // by check name
+	Minutes  Minutes              `yaml:"minutes,omitempty"`
+	BIOS     map[string]BIOSSet   `yaml:"bios,omitempty" keys:"burnin,delivery"` // "burnin" and "delivery"
+	Firmware map[string]Firmware  `yaml:"firmware,omitempty"`                    // by component: BMC, BIOS, CPLD …
+	Checks   map[string]CheckNote `yaml:"checks,omitempty" keys:"check"`         // by check name
 
 	Advice      map[string][]Rung   `yaml:"advice,omitempty"` // ladder by class of part, see [Catalogue]
 	XID         map[int]XIDEntry    `yaml:"xid,omitempty"`

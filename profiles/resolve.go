@@ -252,6 +252,16 @@ func (p *Profile) inconsistencies(file string) Problems {
 			problems.add(Position{File: file}, "events %s: there is no advice for %q", name, rule.Part)
 		}
 	}
+	for name, f := range p.Firmware {
+		if re, err := regexp.Compile(f.Pattern); err != nil || f.Pattern != "" && re.NumSubexp() < 1 {
+			problems.add(Position{File: file}, "firmware %s: pattern %q must be a regular expression with the version as its group", name, f.Pattern)
+		}
+		for _, pattern := range f.Entries {
+			if _, err := path.Match(pattern, ""); err != nil {
+				problems.add(Position{File: file}, "firmware %s: %q is no pattern", name, pattern)
+			}
+		}
+	}
 	for _, pattern := range slices.Concat(p.Match.Product, p.Match.Board, p.Match.Chassis) {
 		if _, err := path.Match(pattern, ""); err != nil {
 			problems.add(Position{File: file}, "match: %q is no pattern", pattern)

@@ -122,6 +122,8 @@ func limitSchema(unit string) *jsonschema.Schema {
 	switch unit {
 	case textUnit:
 		relations = []Relation{Equal, OneOf}
+	case firmwareUnit:
+		relations = []Relation{Min, Equal, OneOf}
 	case versionUnit:
 		operand, relations = &jsonschema.Schema{Pattern: versionForm.String()}, []Relation{Min}
 	case string(Count):

@@ -19,6 +19,7 @@ type Batch struct {
 	Racks    map[string]Rack `json:"racks,omitempty"`
 	Limits   Limits          `json:"limits"`
 	Netboot  Netboot         `json:"netboot,omitzero"`
+	Firmware FirmwareWish    `json:"firmware,omitzero"`
 	Machines []Machine       `json:"machines"`
 
 	// Resolved are the profiles and specs that the machines are judged with, by
@@ -74,7 +75,8 @@ type Machine struct {
 	SSH     SSH      `json:"ssh"`
 	Boot    Boot     `json:"boot"`
 
-	Expect profiles.Expect `json:"expect,omitzero"`
+	Expect profiles.Expect         `json:"expect,omitzero"`
+	Images map[string]FirmwareFile `json:"images,omitempty"` // newest firmware of its model in the batch's folder, by component
 
 	Poll          Duration `json:"poll,omitempty"`           // of the batch
 	ProfileSHA256 string   `json:"profile_sha256,omitempty"` // key of Batch.Resolved
@@ -145,7 +147,7 @@ func (b *Batch) Find(name string) (Machine, bool) {
 // judgeBy takes over what m is judged by, and nothing else.
 func (m *Machine) judgeBy(o Machine) {
 	m.Profile, m.ProfileSHA256, m.Spec, m.SpecSHA256 = o.Profile, o.ProfileSHA256, o.Spec, o.SpecSHA256
-	m.Expect, m.LoadedWatts, m.Minutes = o.Expect, o.LoadedWatts, o.Minutes
+	m.Expect, m.LoadedWatts, m.Minutes, m.Images = o.Expect, o.LoadedWatts, o.Minutes, o.Images
 }
 
 // Where is the place as people say it: "R12 U07", or "".

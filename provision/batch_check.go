@@ -168,7 +168,36 @@ func (l *loader) profile(m *Machine, row rowInfo) *profiles.Profile {
 			return nil
 		}
 	}
-	return p
+	return l.newestFirmware(m, row, p)
+}
+
+// newestFirmware states the versions of the batch's firmware folder as limits.
+func (l *loader) newestFirmware(m *Machine, row rowInfo, p *profiles.Profile) *profiles.Profile {
+	if l.batch.Firmware.Folder == "" {
+		return p
+	}
+	images, known := l.images[m.Profile]
+	if !known {
+		var err error
+		if images, err = FirmwareImages(l.batch.Firmware.Folder, m.Profile); err != nil {
+			l.add(l.top["firmware"], "%v", err)
+		}
+		l.images[m.Profile] = images
+	}
+	if len(images) == 0 {
+		return p
+	}
+	versions := map[string]string{}
+	for component, image := range images {
+		versions[component] = image.Version
+	}
+	with, err := p.WithFirmware(versions, l.valuePos(row, "firmware"))
+	if err != nil {
+		l.add(l.top["firmware"], "%v", err)
+		return nil
+	}
+	m.Images = images
+	return with
 }
 
 // valuePos is where a value stands that may be that of the machine or of the

@@ -32,6 +32,7 @@ func ParseBatch(file string, b []byte, lib *profiles.Library) (*Batch, error) {
 		return nil, fmt.Errorf("batch file: %w", err)
 	}
 	l := &loader{reader: reader{file: file}, lib: lib, dir: dir}
+	l.images = map[string]map[string]FirmwareFile{}
 	l.batch = &Batch{Source: file, Spec: defaultSpec, Workflow: defaultWorkflow, Resolved: map[string][]byte{}}
 	l.base = Machine{
 		Login: BMCLogin{User: "env:BMC_USER", Password: "env:BMC_PASSWORD", TLS: "pin"},
@@ -54,13 +55,14 @@ func ParseBatch(file string, b []byte, lib *profiles.Library) (*Batch, error) {
 // loader reads one batch.
 type loader struct {
 	reader
-	lib   *profiles.Library
-	dir   string
-	batch *Batch
-	base  Machine                      // defaults
-	expct placed                       // the batch's own expect
-	rows  []rowInfo                    // beside batch.Machines: where each stands
-	top   map[string]profiles.Position // of the batch's own keys
+	lib    *profiles.Library
+	dir    string
+	batch  *Batch
+	base   Machine                            // defaults
+	expct  placed                             // the batch's own expect
+	rows   []rowInfo                          // beside batch.Machines: where each stands
+	images map[string]map[string]FirmwareFile // newest firmware, by profile and component
+	top    map[string]profiles.Position       // of the batch's own keys
 }
 
 // placed is an expect: with its place.
@@ -101,6 +103,7 @@ func (l *loader) root(n ast.Node) {
 		"racks":    l.racks,
 		"limits":   l.limits,
 		"netboot":  l.netboot,
+		"firmware": l.firmware,
 		"expect":   func(n ast.Node) { l.expct = l.expect(n) },
 		"machines": func(n ast.Node) { machines = n },
 	})
@@ -247,6 +250,23 @@ func (l *loader) netboot(n ast.Node) {
 		"listen": l.str(&to.Listen),
 		"images": func(n ast.Node) { l.str(&to.Images)(n); to.Images = l.path(to.Images) },
 	})
+}
+
+func (l *loader) firmware(n ast.Node) {
+	to := &l.batch.Firmware
+	l.fields(n, "firmware", field{
+		"folder": func(n ast.Node) {
+			l.str(&to.Folder)(n)
+			to.Folder = l.path(to.Folder)
+			if info, err := os.Stat(to.Folder); err != nil || !info.IsDir() {
+				l.problem(n, "firmware folder %s is not there: it holds PROFILE/COMPONENT/VERSION/FILE", quoteNode(n))
+			}
+		},
+		"update": l.yes(&to.Update),
+	})
+	if to.Update && to.Folder == "" {
+		l.problem(n, "firmware: update needs a folder with the images")
+	}
 }
 
 func (l *loader) expect(n ast.Node) placed {

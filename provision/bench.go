@@ -103,10 +103,11 @@ func doneDoDone(ctx context.Context, info StepInfo, timeout time.Duration, e *En
 		if err := e.Close(); err != nil { // no session is held while others go first
 			e.Log.Warn("session not closed", "err", err)
 		}
-		if err := brake.Enter(ctx, e.Machine.model()); err != nil {
+		model := rollout(info.Step.Name(), e.Machine)
+		if err := brake.Enter(ctx, model); err != nil {
 			return err
 		}
-		defer func() { e.changed(ctx, brake, err) }()
+		defer func() { e.changed(ctx, brake, model, err) }()
 	}
 	done, err = within(ctx, timeout, info.Step, e, func(ctx context.Context, s Step, e *Env) (bool, error) {
 		facts, err := s.Do(ctx, e)
@@ -124,8 +125,8 @@ func doneDoDone(ctx context.Context, info StepInfo, timeout time.Duration, e *En
 
 // changed tells run and brake how a change went. It is durable before others
 // follow.
-func (e *Env) changed(ctx context.Context, brake *Brake, err error) {
-	model, why := e.Machine.model(), cause(e.secrets.clean(err), e.Machine)
+func (e *Env) changed(ctx context.Context, brake *Brake, model string, err error) {
+	why := cause(e.secrets.clean(err), e.Machine)
 	if ctx.Err() == nil {
 		if rerr := e.rec.Record(ctx, ChangeEnded, ChangeResult{Model: model, Cause: why}); rerr != nil {
 			e.Log.Warn("result of a change not recorded", "err", rerr)
@@ -205,7 +206,7 @@ func (b *Bench) env(t Task, rec Recorder, s *site) (*Env, error) {
 func (b *Bench) openers() openers {
 	o := openers{bmc: b.OpenBMC, node: b.OpenNode}
 	if o.bmc == nil {
-		o.bmc = b.openBMC
+		o.bmc, o.renew = b.openBMC, b.renewBMC
 	}
 	if o.node == nil {
 		o.node = b.openNode

@@ -36,7 +36,11 @@ func (b *Bench) openBMC(ctx context.Context, m Machine) (BMC, error) {
 		}
 		passing := errors.Is(err, redfish.ErrUnreachable) || errors.Is(err, redfish.ErrSessionLimit)
 		if !passing || time.Now().After(limit) {
-			return nil, &Stuck{Why: err.Error(), Do: bmcChore(err)}
+			stuck := &Stuck{Why: err.Error(), Do: bmcChore(err)}
+			if errors.Is(err, redfish.ErrPinMismatch) {
+				stuck.cause = redfish.ErrPinMismatch
+			}
+			return nil, stuck
 		}
 		t := time.NewTimer(2 * time.Second)
 		select {

@@ -12,6 +12,7 @@ import (
 	"github.com/rackproof/rackproof/burnin"
 	"github.com/rackproof/rackproof/profiles"
 	"github.com/rackproof/rackproof/provision/netboot"
+	"github.com/rackproof/rackproof/redfish"
 )
 
 // Env is what a step sees: one machine in one attempt of one run. A BMC session
@@ -49,8 +50,9 @@ type Env struct {
 
 // openers make the connections of an Env.
 type openers struct {
-	bmc  func(context.Context, Machine) (BMC, error)
-	node func(context.Context, Machine, Facts) (burnin.Shell, error)
+	bmc   func(context.Context, Machine) (BMC, error)
+	renew func(context.Context, Machine) (BMC, error) // where another certificate is expected; nil = never
+	node  func(context.Context, Machine, Facts) (burnin.Shell, error)
 }
 
 // Client returns the session with the machine's BMC.
@@ -64,7 +66,8 @@ func (e *Env) Client(ctx context.Context) (BMC, error) {
 	}
 	if was, is := e.Facts[FactPrint], c.Fingerprint(); was != "" && is != was {
 		why := fmt.Sprintf("another BMC answers at %s than at the beginning of this attempt (%s, was %s)", e.Machine.BMC, printWord(is), printWord(was))
-		return nil, errors.Join(&Stuck{Why: why, Do: "Look which machine has this address now; nothing was changed through it.", Next: "rackproof retest " + e.Machine.Name}, c.Close())
+		stuck := &Stuck{Why: why, Do: "Look which machine has this address now; nothing was changed through it.", Next: "rackproof retest " + e.Machine.Name, cause: redfish.ErrPinMismatch}
+		return nil, errors.Join(stuck, c.Close())
 	}
 	e.bmc = c
 	return c, nil

@@ -56,6 +56,15 @@ func (r Rollout) stopped(total, active int) string {
 // model is what a change is rolled out by: a corrected profile begins anew.
 func (m Machine) model() string { return fmt.Sprintf("%s@%.12s", m.Profile, m.ProfileSHA256) }
 
+// rollout is what a step's change is rolled out by: each change goes to one machine of a
+// model first, also where another went well.
+func rollout(step string, m Machine) string {
+	if step == (biosSettings{}).Name() { // as runs have written it from the beginning
+		return m.model()
+	}
+	return step + " " + m.model()
+}
+
 // changed folds a ChangeResult.
 func (r *Run) changed(e Event) error {
 	var c ChangeResult

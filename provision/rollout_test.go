@@ -66,7 +66,7 @@ func TestChangeIsRecordedBeforeOthersFollow(t *testing.T) {
 		if len(rec.kinds) != 1 || rec.kinds[0] != ChangeEnded {
 			t.Errorf("recorded %v, want the change", rec.kinds)
 		}
-		if got := brake.wave(e.Machine.model()).Causes; got[test.want] != 1 {
+		if got := brake.wave(rollout("change", e.Machine)).Causes; got[test.want] != 1 {
 			t.Errorf("causes %v, want %q", got, test.want)
 		}
 	}

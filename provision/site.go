@@ -64,11 +64,18 @@ func (b *Bench) newNetboot(t Task, state string, log *slog.Logger) *netboot.Serv
 	return &netboot.Server{Addr: listenAddr(t.Batch), Images: images, State: state, Log: log}
 }
 
-// models counts the machines of each model.
+// models counts the machines of each model, for each change that goes canary first.
 func models(b *Batch) map[string]int {
 	n := map[string]int{}
-	for _, m := range b.Machines {
-		n[m.model()]++
+	for _, w := range Workflows() {
+		for _, s := range w.Steps {
+			if !s.Canary || w.Name != b.Workflow && b.Workflow != "" {
+				continue
+			}
+			for _, m := range b.Machines {
+				n[rollout(s.Step.Name(), m)]++
+			}
+		}
 	}
 	return n
 }

@@ -65,6 +65,7 @@ const (
 	FactHandover  = "handed_over"   // state at handover
 	FactNote      = "note"          // remark for the report
 	FactSwap      = "swap"          // what a retest says of parts that changed places
+	FactRenewed   = "bmc_renewed"   // the BMC made a new certificate with our firmware update
 	FactJudged    = "judged_again"  // what the attempt was judged before, by which profile and spec
 )
 
@@ -172,7 +173,12 @@ type Stuck struct {
 	// Anew says that what the step did has been in vain, so that the step acts anew
 	// when a person resumes it. Otherwise it only asks whether it has worked since.
 	Anew bool `json:"anew,omitempty"`
+
+	cause error // for a step that can do something about it; may be nil
 }
+
+// Unwrap gives the cause, where a step may act on it.
+func (s *Stuck) Unwrap() error { return s.cause }
 
 func (s *Stuck) Error() string {
 	text := s.Why
