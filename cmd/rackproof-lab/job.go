@@ -100,6 +100,10 @@ func (j *job) bringUp(ctx context.Context, a *app) (lab.Status, func() error, er
 		return s, stay, err
 	}
 	j.options.Dir = a.dir
+	// The BMCs of a lab that is new have certificates that are new: no pin of one before it holds.
+	if err := os.RemoveAll(filepath.Join(j.out, "state", "known_bmcs")); err != nil {
+		return lab.Status{}, stay, err
+	}
 	s, err := lab.Up(ctx, j.options, func(s lab.Stage) { j.done(a, s) })
 	if err != nil || j.keepUp {
 		return s, stay, err
