@@ -34,7 +34,7 @@ const bmcLong = `Drive one BMC by hand, over Redfish, or over IPMI with --protoc
   media [list|insert|eject]          show, fill or empty the virtual drives
   bios [get|plan|set]                show, plan or stage BIOS attributes
   inventory                          what the BMC knows to be in the machine
-  firmware                           the versions that run
+  firmware [update FILE|URL]         the versions that run; compare or install
   sensors                            what the BMC measures, with its limits
   sel                                the log of hardware events
   console                            the host's serial console (IPMI)
@@ -44,7 +44,7 @@ const bmcLong = `Drive one BMC by hand, over Redfish, or over IPMI with --protoc
 
 Credentials are references: env:NAME, file:PATH, command:LINE. A changed
 certificate is refused: it is pinned on first use. IPMI has no certificates; media,
-bios, password and a boot URI need Redfish.
+bios, password, updates and a boot URI need Redfish.
 
 Examples:
   rackproof bmc 10.0.12.7 inventory --json

@@ -22,17 +22,17 @@ func bmcMachine() redfishtest.Tree {
 	return redfishtest.Tree{
 		"/redfish/v1": []byte(`{"Systems":{"@odata.id":"/redfish/v1/Systems"},"Links":{"Sessions":{"@odata.id":"/redfish/v1/SessionService/Sessions"}},
 			"Registries":{"@odata.id":"/redfish/v1/Registries"},"UpdateService":{"@odata.id":"/redfish/v1/UpdateService"},"AccountService":{"@odata.id":"/redfish/v1/AccountService"}}`),
-		"/redfish/v1/AccountService":                    []byte(`{"MinPasswordLength":13,"Accounts":{"@odata.id":"/redfish/v1/AccountService/Accounts"}}`),
-		"/redfish/v1/AccountService/Accounts":           []byte(`{"Members":[{"@odata.id":"/redfish/v1/AccountService/Accounts/ADMIN"}]}`),
-		"/redfish/v1/Managers/1":                        []byte(`{"Id":"1","NetworkProtocol":{"@odata.id":"/redfish/v1/Managers/1/NetworkProtocol"}}`),
-		"/redfish/v1/Managers/1/NetworkProtocol":        []byte(`{"IPMI":{"ProtocolEnabled":false}}`),
-		"/redfish/v1/SessionService":                    []byte(`{"Sessions":{"@odata.id":"/redfish/v1/SessionService/Sessions"}}`),
-		"/redfish/v1/SessionService/Sessions":           []byte(`{"Members":[]}`),
-		"/redfish/v1/Registries":                        []byte(`{"Members":[]}`),
-		"/redfish/v1/UpdateService":                     []byte(`{"FirmwareInventory":{"@odata.id":"/redfish/v1/UpdateService/FirmwareInventory"}}`),
-		"/redfish/v1/UpdateService/FirmwareInventory":   []byte(`{"Members":[{"@odata.id":"/redfish/v1/UpdateService/FirmwareInventory/b"}]}`),
-		"/redfish/v1/UpdateService/FirmwareInventory/b": []byte(`{"Name":"BMC","Version":"1.02"}`),
-		"/redfish/v1/Systems":                           []byte(`{"Members":[{"@odata.id":"/redfish/v1/Systems/a"}]}`),
+		"/redfish/v1/AccountService":                      []byte(`{"MinPasswordLength":13,"Accounts":{"@odata.id":"/redfish/v1/AccountService/Accounts"}}`),
+		"/redfish/v1/AccountService/Accounts":             []byte(`{"Members":[{"@odata.id":"/redfish/v1/AccountService/Accounts/ADMIN"}]}`),
+		"/redfish/v1/Managers/1":                          []byte(`{"Id":"1","NetworkProtocol":{"@odata.id":"/redfish/v1/Managers/1/NetworkProtocol"}}`),
+		"/redfish/v1/Managers/1/NetworkProtocol":          []byte(`{"IPMI":{"ProtocolEnabled":false}}`),
+		"/redfish/v1/SessionService":                      []byte(`{"Sessions":{"@odata.id":"/redfish/v1/SessionService/Sessions"}}`),
+		"/redfish/v1/SessionService/Sessions":             []byte(`{"Members":[]}`),
+		"/redfish/v1/Registries":                          []byte(`{"Members":[]}`),
+		"/redfish/v1/UpdateService":                       []byte(`{"MultipartHttpPushUri":"/redfish/v1/UpdateService/upload","FirmwareInventory":{"@odata.id":"/redfish/v1/UpdateService/FirmwareInventory"}}`),
+		"/redfish/v1/UpdateService/FirmwareInventory":     []byte(`{"Members":[{"@odata.id":"/redfish/v1/UpdateService/FirmwareInventory/BMC"}]}`),
+		"/redfish/v1/UpdateService/FirmwareInventory/BMC": []byte(`{"Name":"BMC","Version":"1.02"}`),
+		"/redfish/v1/Systems":                             []byte(`{"Members":[{"@odata.id":"/redfish/v1/Systems/a"}]}`),
 		"/redfish/v1/Systems/a": []byte(`{"Id":"a","@odata.id":"/redfish/v1/Systems/a","Model":"Box 8","SerialNumber":"S1","PowerState":"On","IndicatorLED":"Off",
 			"VirtualMedia":{"@odata.id":"/redfish/v1/Systems/a/VirtualMedia"},"Links":{"ManagedBy":[{"@odata.id":"/redfish/v1/Managers/1"}]},
 			"Boot":{"BootSourceOverrideTarget":"None","BootSourceOverrideEnabled":"Disabled","BootSourceOverrideMode":"UEFI","HttpBootUri":null},
@@ -66,11 +66,23 @@ func bmc(t *testing.T, args ...string) (code int, stdout, stderr string) {
 
 func TestBMCVerbs(t *testing.T) {
 	dir := t.TempDir()
-	sim, err := redfishtest.Start(context.WithoutCancel(t.Context()), redfishtest.Options{Tree: bmcMachine(), User: bmcUser, Password: bmcPassword})
+	sim, err := redfishtest.Start(context.WithoutCancel(t.Context()), redfishtest.Options{
+		Tree: bmcMachine(), User: bmcUser, Password: bmcPassword,
+		Images: map[string]redfishtest.Image{"bmc.bin": {Component: "/redfish/v1/UpdateService/FirmwareInventory/BMC", Version: "2.0"}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sim.Close() })
+	newer := filepath.Join(dir, "fw", "hgx-h100-8", "BMC", "2.0")
+	if err := os.MkdirAll(newer, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(newer, "bmc.bin"), filepath.Join(dir, "bmc.bin")} {
+		if err := os.WriteFile(path, []byte("firmware"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	secret := filepath.Join(dir, "secret")
 	if err := os.WriteFile(secret, []byte(bmcPassword+"\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -112,7 +124,16 @@ func TestBMCVerbs(t *testing.T) {
 		{"ADDR bios get Smt", 0, "Smt=Disabled\n", ""},
 		{"ADDR inventory", 0, "DIMM  P1-DIMMA1    65536 MiB  S/N D1", ""},
 		{"ADDR inventory --json", 0, `"label": "P1-DIMMA1"`, ""},
-		{"ADDR firmware", 0, "BMC  1.02\n", ""},
+		{"ADDR firmware", 0, "BMC  BMC  1.02\n", ""},
+		{"ADDR firmware --compare hgx-h100-8", 0, "BMC  BMC  1.02    not stated\n", ""},
+		{"ADDR firmware --compare hgx-h100-8 --folder " + filepath.Join(dir, "fw"), 3, "min 2.0  older\n", ""},
+		{"ADDR firmware --compare hgx-h100-8 --json --folder " + filepath.Join(dir, "fw"), 3, `"result": "older"`, ""},
+		{"ADDR firmware --folder fw", 2, "", "--compare"},
+		{"ADDR firmware update nothing.bin", 2, "", "no such file"},
+		{"ADDR firmware update " + secret + " --target BIOS", 2, "", "the BMC lists BMC"},
+		{"ADDR firmware update " + filepath.Join(dir, "bmc.bin") + " --dry-run", 0, "nothing was sent", ""},
+		{"ADDR firmware update " + filepath.Join(dir, "bmc.bin"), 0, "the BMC says that it is installed\n", ""},
+		{"ADDR firmware --json", 0, `"version": "2.0"`, ""},
 		{"ADDR locate on", 0, "on\n", ""},
 		{"ADDR locate --json", 0, `"locator": true`, ""},
 		{"ADDR --system b power", 2, "", "nothing was done"},

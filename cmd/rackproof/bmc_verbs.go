@@ -141,31 +141,6 @@ func (a *app) bmcLocate(o *bmcOptions) *cobra.Command {
 	}
 }
 
-func (a *app) bmcFirmware(o *bmcOptions) *cobra.Command {
-	return &cobra.Command{
-		Use:   "firmware",
-		Short: "List the firmware that runs",
-		Long:  "List the firmware that runs.\n\nExample:\n  rackproof bmc 10.0.12.7 firmware\n\n" + exitHelp,
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withBMC(cmd.Context(), o, false, func(c bmcClient) error {
-				list, err := c.Firmware(cmd.Context())
-				if err != nil {
-					return err
-				}
-				if a.json {
-					return a.printJSON(map[string]any{"firmware": list})
-				}
-				w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-				for _, f := range list {
-					_, _ = fmt.Fprintf(w, "%s\t%s\n", f.Name, f.Version)
-				}
-				return w.Flush()
-			})
-		},
-	}
-}
-
 func (a *app) bmcInventory(o *bmcOptions) *cobra.Command {
 	return &cobra.Command{
 		Use:   "inventory",
