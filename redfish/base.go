@@ -97,6 +97,10 @@ func (base) postDone(systemDoc) (done, known bool) { return false, false }
 
 func (base) bootMode() bool { return false }
 
+func (base) showsEarly() bool { return false }
+
+func (base) uriInBIOS() bool { return false }
+
 func (base) bootBIOS(context.Context, *Client, Boot) (map[string]any, string, error) {
 	return nil, "", nil
 }

@@ -3,13 +3,14 @@ package redfish
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // BIOS is the BIOS of the host as the BMC tells it.
 type BIOS struct {
 	Attributes map[string]any `json:"attributes"`            // in force; values are string, json.Number, bool or nil
-	Pending    map[string]any `json:"pending,omitempty"`     // staged for the next reset, only what differs
+	Pending    map[string]any `json:"pending,omitempty"`     // staged for the next reset
 	Registry   string         `json:"registry,omitempty"`    // name of the attribute registry
 	ReadOnly   bool           `json:"read_only,omitempty"`   // no settings object was found
 	ApplyTimes []string       `json:"apply_times,omitempty"` // declared; empty means none declared
@@ -52,6 +53,15 @@ type biosPlace struct {
 	settings link   // "" where there is none
 	etag     string // of settings
 	listed   map[string]any
+	flat     bool // attributes stand beside Id and Name (iLO4)
+}
+
+// waits reports whether an attribute is still to be set, although it may read as if
+// it were: iDRAC shows pending values as current before their job has run
+// (libredfish #25, FIELD-QUIRKS 42). Its settings object lists them until then.
+func (p biosPlace) waits(name string) bool {
+	_, listed := p.bios.Pending[name]
+	return listed
 }
 
 // BIOS reads the attributes in force and those that wait for a reset.
@@ -76,8 +86,9 @@ func (c *Client) biosPlace(ctx context.Context) (biosPlace, error) {
 	if err != nil {
 		return biosPlace{}, err
 	}
-	place := biosPlace{settings: doc.Settings.value.Object, bios: BIOS{
-		Attributes: attributes(a.body), Registry: string(doc.Registry), ApplyTimes: doc.Settings.value.ApplyTimes,
+	attrs, flat := attributes(a.body)
+	place := biosPlace{settings: doc.Settings.value.Object, flat: flat, bios: BIOS{
+		Attributes: attrs, Registry: string(doc.Registry), ApplyTimes: doc.Settings.value.ApplyTimes,
 	}}
 	if err := c.readPending(ctx, host.Bios, &place); err != nil {
 		return biosPlace{}, err
@@ -98,7 +109,8 @@ func (c *Client) readPending(ctx context.Context, bios link, place *biosPlace) e
 		if err != nil {
 			return err
 		}
-		place.settings, place.listed = uri, attributes(a.body)
+		place.settings = uri
+		place.listed, _ = attributes(a.body)
 		place.etag = firstOf(string(tag.ETag), a.header.Get("ETag"))
 		return nil
 	}
@@ -113,7 +125,7 @@ func (c *Client) readPending(ctx context.Context, bios link, place *biosPlace) e
 	place.bios.ReadOnly = place.settings == ""
 	place.bios.Pending = map[string]any{}
 	for name, value := range place.listed {
-		if !equalValue(place.bios.Attributes[name], value) {
+		if c.behaviour.showsEarly() || !equalValue(place.bios.Attributes[name], value) {
 			place.bios.Pending[name] = value
 		}
 	}
@@ -121,18 +133,38 @@ func (c *Client) readPending(ctx context.Context, bios link, place *biosPlace) e
 }
 
 // attributes takes them out of a Bios body: null means none, and a value may
-// stand in an object (Cray EX235n writes {"current_value": …}).
-func attributes(body []byte) map[string]any {
+// stand in an object (Cray EX235n writes {"current_value": …}). An iLO4 has no
+// Attributes and its settings at the top (ansible #48296): flat.
+func attributes(body []byte) (attrs map[string]any, flat bool) {
 	doc := object(body)
 	found, _ := doc["Attributes"].(map[string]any)
-	out := map[string]any{}
+	if _, has := doc["Attributes"]; !has && doc["AttributeRegistry"] != nil {
+		found, flat = topLevel(doc), true
+	}
+	attrs = map[string]any{}
 	for name, value := range found {
 		if inner, ok := value.(map[string]any); ok {
 			value = inner["current_value"]
 		}
-		out[name] = value
+		attrs[name] = value
 	}
-	return out
+	return attrs, flat
+}
+
+// topLevel are the scalars of a resource that are none of the protocol's.
+func topLevel(doc map[string]any) map[string]any {
+	found := map[string]any{}
+	for name, value := range doc {
+		switch value.(type) {
+		case map[string]any, []any:
+			continue
+		}
+		own := []string{"Id", "Name", "Description", "AttributeRegistry", "Type", "Modified"}
+		if !strings.Contains(name, "@") && !slices.Contains(own, name) {
+			found[name] = value
+		}
+	}
+	return found
 }
 
 // equalValue compares by value: 4, 4.0 and json.Number("4") are one. Absent and

@@ -22,7 +22,13 @@ func (c *Client) DiscardBIOS(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the pending BIOS values back: %w", errors.Join(sent, err))
 	}
-	if n := len(after.bios.Pending); n > 0 {
+	n := 0
+	for name, value := range after.bios.Pending {
+		if !equalValue(after.bios.Attributes[name], value) {
+			n++
+		}
+	}
+	if n > 0 {
 		return fmt.Errorf("BMC %s: %d BIOS values still wait for a reset: %w", c.cfg.Addr, n,
 			cmpError(sent, errors.New("accepted, and nothing changed; take them back on its own page")))
 	}

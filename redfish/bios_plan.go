@@ -21,7 +21,7 @@ func (c *Client) PlanBIOS(ctx context.Context, want map[string]any) ([]BIOSChang
 	}
 	reg := c.registryOf(ctx, place.bios.Registry, place.bios.Attributes)
 	wishes, wrong := reg.typed(want, place.bios.Attributes)
-	changes := reg.differences(wishes, place.bios.Attributes)
+	changes := reg.differences(wishes, place)
 	if place.bios.ReadOnly && len(changes) > 0 {
 		wrong = append(wrong, fmt.Errorf("%w: its BIOS has no settings object, %s stays %v", ErrUnsupported, changes[0].Attribute, changes[0].Now))
 	} else {
@@ -44,7 +44,7 @@ func (c *Client) VerifyBIOS(ctx context.Context, want map[string]any) ([]BIOSCha
 	if len(wrong) > 0 {
 		return nil, fmt.Errorf("BMC %s: %w", c.cfg.Addr, errors.Join(wrong...))
 	}
-	return reg.differences(wishes, place.bios.Attributes), nil
+	return reg.differences(wishes, place), nil
 }
 
 // typed brings the wishes to this machine's names and types.
@@ -67,11 +67,11 @@ func (r registry) typed(want, attributes map[string]any) (wishes map[string]any,
 	return wishes, wrong
 }
 
-func (r registry) differences(wishes, attributes map[string]any) []BIOSChange {
+func (r registry) differences(wishes map[string]any, place biosPlace) []BIOSChange {
 	var changes []BIOSChange
 	for _, name := range slices.Sorted(maps.Keys(wishes)) {
-		now := attributes[name]
-		if !equalValue(now, wishes[name]) {
+		now := place.bios.Attributes[name]
+		if !equalValue(now, wishes[name]) || place.waits(name) {
 			changes = append(changes, BIOSChange{
 				Attribute: name, Now: now, Want: wishes[name], Display: strings.TrimSpace(string(r.entries[name].Display)), Round: 1,
 			})

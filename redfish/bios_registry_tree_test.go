@@ -37,7 +37,7 @@ func TestRegistriesAgreeWithThemselves(t *testing.T) {
 				t.Fatal(err)
 			}
 			reg := parseRegistry(c.tree, tree[c.registry])
-			values := attributes(tree[c.bios])
+			values, _ := attributes(tree[c.bios])
 			held, against := 0, 0
 			for name, e := range reg.entries {
 				for _, d := range reg.byTarget[name] {

@@ -50,6 +50,9 @@ func (c *Client) StageBIOS(ctx context.Context, changes []BIOSChange) (job strin
 
 func (c *Client) writeBIOS(ctx context.Context, place biosPlace, send map[string]any) (job string, err error) {
 	body := map[string]any{"Attributes": send}
+	if place.flat {
+		body = maps.Clone(send)
+	}
 	// An apply time that was not declared is refused (bmclib #458).
 	timed := slices.Contains(place.bios.ApplyTimes, "OnReset")
 	if timed {

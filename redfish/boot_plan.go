@@ -41,7 +41,7 @@ func (c *Client) planBoot(ctx context.Context, want Boot) (BootPlan, bootPlace, 
 	if want.MAC != "" && want.Enabled != overrideOff {
 		plan.Override, device = c.bootPort(ctx, place, want)
 	}
-	noURI := want.HTTPBootURI != "" && !place.boot.TakesURI
+	noURI := want.HTTPBootURI != "" && (!place.boot.TakesURI || c.behaviour.uriInBIOS())
 	if noURI || want.MAC != "" && !device && want.Enabled != overrideOff {
 		if err := c.planBootBIOS(ctx, want, &plan); err != nil {
 			return BootPlan{}, place, err

@@ -176,7 +176,7 @@ func (dell) obstacles(ctx context.Context, c *Client, host systemDoc) []Obstacle
 				unread.add(l, err)
 				continue
 			}
-			if attributes(a.body)["Lockdown.1.SystemLockdown"] == "Enabled" {
+			if attrs, _ := attributes(a.body); attrs["Lockdown.1.SystemLockdown"] == "Enabled" {
 				found = append(found, Obstacle{
 					Kind: LockedDown, What: "System Lockdown is on", Do: "set Lockdown.1.SystemLockdown to Disabled in iDRAC",
 					Stops: []string{"bios", "boot", "firmware"}, Source: string(l),
@@ -223,3 +223,6 @@ func (dell) discard(ctx context.Context, c *Client, place biosPlace) error {
 	}
 	return fmt.Errorf("BMC %s: %w: no ClearPending", c.cfg.Addr, ErrUnsupported)
 }
+
+// showsEarly: see biosPlace.waits.
+func (dell) showsEarly() bool { return true }

@@ -68,3 +68,7 @@ func (h hpe) obstacles(ctx context.Context, c *Client, host systemDoc) []Obstacl
 	}
 	return found
 }
+
+// uriInBIOS: an iLO6 (1.58, 1.72, DL380a Gen11) that shows HttpBootUri answers
+// PropertyNotWritableOrUnknown to it (libredfish #76).
+func (hpe) uriInBIOS() bool { return true }

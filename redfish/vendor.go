@@ -44,6 +44,12 @@ type updater interface {
 type writer interface {
 	// bootMode reports that a boot override must carry its mode.
 	bootMode() bool
+	// showsEarly reports that pending BIOS values may be shown as if in force, and
+	// that the settings object lists only what waits.
+	showsEarly() bool
+	// uriInBIOS reports that a boot URI is a BIOS setting even where the override
+	// shows an HttpBootUri.
+	uriInBIOS() bool
 	// bootBIOS gives the BIOS attributes for a boot whose URI or network port the
 	// override cannot take, and why they are needed; none where there is no such
 	// way.

@@ -108,6 +108,10 @@ func (s *system) checkBootFaults(boot map[string]any, viaSettings bool) *message
 			"Boot can be changed at the future state URI only.", s.settings)
 		return &m
 	}
+	if _, uri := boot[keyHTTP]; uri && faults.fireOn("uri-refused", "") {
+		m := propertyProblem("PropertyNotWritableOrUnknown", "Boot/"+keyHTTP, nil)
+		return &m
+	}
 	_, given := boot[keyMode]
 	kind, name := "", "Boot/"+keyMode
 	switch {

@@ -221,6 +221,10 @@ var catalogue = []Fault{
 		Doc: "nothing can be patched during POST: 400",
 	},
 	{
+		Name: "uri-refused", Quirk: 27, Seen: "DL380a Gen11, iLO6 1.58 and 1.72",
+		Doc: "HttpBootUri is shown, and refused as not writable or unknown",
+	},
+	{
 		Name: "lockdown", Quirk: 38, Seen: "ARS-121L-DNR, iDRAC System Lockdown, iLO server configuration lock",
 		Doc: "the BMC shows that it is locked down, and refuses every PATCH and every job",
 	},

@@ -126,6 +126,13 @@ var machineFaults = map[string]faultCase{
 		r.fault(t, "post-locked")
 		r.patch(t, systemURI, pxeOnce()).want(t, 204)
 	}},
+	"uri-refused": {vendor: "HPE", run: func(r *rig) {
+		t := r.t
+		r.fault(t, "uri-refused")
+		body := map[string]any{"Boot": map[string]any{"BootSourceOverrideTarget": "UefiHttp", "HttpBootUri": "http://192.0.2.1/a.efi"}}
+		r.patch(t, systemURI, body).want(t, 400, "PropertyNotWritableOrUnknown")
+		r.patch(t, systemURI, pxeOnce()).want(t, 200)
+	}},
 	"lockdown": {vendor: "Dell", run: func(r *rig) {
 		t := r.t
 		r.fault(t, "lockdown")

@@ -89,13 +89,14 @@ func notFound(uri string) reply {
 // property problems, all 400; a client tells them apart by MessageId only.
 func propertyProblem(kind, name string, value any) message {
 	texts := map[string]string{
-		"PropertyUnknown":          "The property %s is not known here.",
-		"PropertyNotWritable":      "The property %s is read-only.",
-		"PropertyMissing":          "The property %s is required.",
-		"PropertyValueTypeError":   "The value of %s has the wrong type.",
-		"PropertyValueNotInList":   "The value of %s is not one of the allowed values.",
-		"PropertyValueOutOfRange":  "The value of %s is out of range.",
-		"PropertyValueFormatError": "The value of %s has the wrong format.",
+		"PropertyUnknown":              "The property %s is not known here.",
+		"PropertyNotWritable":          "The property %s is read-only.",
+		"PropertyNotWritableOrUnknown": "The property %s is read-only or not known.",
+		"PropertyMissing":              "The property %s is required.",
+		"PropertyValueTypeError":       "The value of %s has the wrong type.",
+		"PropertyValueNotInList":       "The value of %s is not one of the allowed values.",
+		"PropertyValueOutOfRange":      "The value of %s is out of range.",
+		"PropertyValueFormatError":     "The value of %s has the wrong format.",
 	}
 	args := []string{name}
 	if value != nil {

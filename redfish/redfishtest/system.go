@@ -106,6 +106,9 @@ func (b *BMC) discoverSystem(uri string) error {
 	s.allowed = b.allowedResets(object)
 	s.power = cmp.Or(text(object, "PowerState"), powerOff)
 	s.settings = canonical(link(object, "@Redfish.Settings", "SettingsObject"))
+	if _, unlinked := b.store.find(uri + "/SD"); unlinked && s.settings == "" { // ASRock on AMI (FIELD-QUIRKS 31)
+		s.settings = uri + "/SD"
+	}
 	s.discoverBoot(object)
 	s.discoverLocator(object)
 	if err := s.discoverBIOS(object); err != nil {
