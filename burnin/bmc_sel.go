@@ -86,33 +86,46 @@ func (g eventGroup) isOver() bool {
 	return true
 }
 
+// ofLog reports events about the log itself.
+func (g eventGroup) ofLog() bool { return g.name != "" && g.part == machinePart }
+
+// why is what the entries mean, and the one that says most.
+func (g eventGroup) why() string {
+	return firstWord(g.rule.Meaning, "No rule knows this entry.") + " " + g.last().String()
+}
+
 // judgeFresh judges the entries of the test. open is why silence would prove nothing.
 func (w *eventWatch) judgeFresh(r *Readings, p *profiles.Profile, about func(string, Part) Finding) (out []Finding, open error) {
 	open = w.open
 	for _, g := range groupEvents(r, p, w.fresh) {
-		if g.asserted() == 0 {
-			continue // the end of a state that was there before
-		}
-		f := about(firstWord(g.name, "unknown_event"), g.part)
-		f.Measured, f.Unit = float64(g.asserted()), string(profiles.Count)
-		f.Provenance = &Provenance{Kind: string(profiles.FromSpec), Source: firstWord(g.rule.Source, "severity as the BMC gives it")}
-		why := firstWord(g.rule.Meaning, "No rule knows this entry.") + " " + g.last().String()
-		switch verdict := g.verdict(p); {
-		case w.lone && verdict == Unknown && g.name != "" && g.part == machinePart: // whoever cleared it did so before anything that is in it
-		case g.rule.Verdict == profiles.Corrected:
-			out = append(out, w.judgeCorrected(f, g, p).Because("%s", why))
+		verdict := g.verdict(p)
+		switch {
+		case g.asserted() == 0: // the end of a state that was there before
 		case verdict == Pass:
-		case verdict == Unknown && g.name != "" && g.part == machinePart: // it is about the log itself
-			open = errors.Join(open, errors.New(why))
-		case verdict == Unknown:
-			out = append(out, f.Missing(errors.New(why)))
-		case verdict == Fail && g.rule.Passing && (w.lone || g.isOver()):
-			out = append(out, f.Judged(Warn, why+w.passed()))
+		case verdict == Unknown && g.ofLog():
+			if !w.lone { // whoever cleared a log that stands alone did so before all that is in it
+				open = errors.Join(open, errors.New(g.why()))
+			}
 		default:
-			out = append(out, f.Judged(verdict, why))
+			out = append(out, w.judgeGroup(about(firstWord(g.name, "unknown_event"), g.part), g, verdict, p))
 		}
 	}
 	return out, open
+}
+
+// judgeGroup judges entries of one meaning about one part.
+func (w *eventWatch) judgeGroup(f Finding, g eventGroup, verdict Verdict, p *profiles.Profile) Finding {
+	f.Measured, f.Unit = float64(g.asserted()), string(profiles.Count)
+	f.Provenance = &Provenance{Kind: string(profiles.FromSpec), Source: firstWord(g.rule.Source, "severity as the BMC gives it")}
+	switch {
+	case g.rule.Verdict == profiles.Corrected:
+		return w.judgeCorrected(f, g, p).Because("%s", g.why())
+	case verdict == Unknown:
+		return f.Missing(errors.New(g.why()))
+	case verdict == Fail && g.rule.Passing && (w.lone || g.isOver()):
+		return f.Judged(Warn, g.why()+w.passed())
+	}
+	return f.Judged(verdict, g.why())
 }
 
 // passed says why a fault is only a warning.

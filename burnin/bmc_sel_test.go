@@ -3,6 +3,7 @@ package burnin
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -49,16 +50,24 @@ func TestBMCSEL(t *testing.T) {
 		}, nil, "5 new entries"},
 		{"an old failure is recorded", []map[string]any{old}, []map[string]any{old, boot}, nil, "1 entries are older"},
 		{"old damage on a new machine", []map[string]any{oldDamage}, []map[string]any{oldDamage}, map[string]string{"earlier_memory_uncorrected/DIMM P1-DIMMB1": "warn"}, "from before the test"},
-		{"uncorrectable memory error", nil, []map[string]any{entry(3, 5, "Memory", "Memory #0x53", "Uncorrectable ECC @DIMM P1-DIMMA1")},
-			map[string]string{"memory_uncorrected/DIMM P1-DIMMA1": "fail"}, "lost data"},
+		{
+			"uncorrectable memory error", nil,
+			[]map[string]any{entry(3, 5, "Memory", "Memory #0x53", "Uncorrectable ECC @DIMM P1-DIMMA1")},
+			map[string]string{"memory_uncorrected/DIMM P1-DIMMA1": "fail"},
+			"lost data",
+		},
 		{"uncorrectable memory error that is deasserted", nil, []map[string]any{
 			entry(3, 5, "Memory", "DIMM_A1", "Uncorrectable ECC"), entry(4, 6, "Memory", "DIMM_A1", "Uncorrectable ECC", "asserted", false),
 		}, map[string]string{"memory_uncorrected/DIMM_A1": "fail"}, ""},
 		{"corrected memory error", nil, []map[string]any{entry(3, 5, "Memory", "DIMM P1-DIMMA1", "Correctable ECC")}, map[string]string{"memory_corrected/DIMM P1-DIMMA1": "fail"}, "corrected"},
 		{"correction gave up counting", nil, []map[string]any{entry(3, 5, "Memory", "", "Correctable ECC logging limit reached")}, map[string]string{"memory_corrected_limit/memory": "fail"}, ""},
 		{"internal error", nil, []map[string]any{entry(3, 5, "Processor", "CPU1 Status", "IERR")}, map[string]string{"cpu_internal_error/CPU 1": "fail"}, ""},
-		{"PCIe fatal", nil, []map[string]any{entry(3, 5, "Critical Interrupt", "", "A fatal error was detected on a component at bus 23 device 0 function 0.")},
-			map[string]string{"bus_fatal/PCIe device 0000:17:00.0": "fail"}, ""},
+		{
+			"PCIe fatal", nil,
+			[]map[string]any{entry(3, 5, "Critical Interrupt", "", "A fatal error was detected on a component at bus 23 device 0 function 0.")},
+			map[string]string{"bus_fatal/PCIe device 0000:17:00.0": "fail"},
+			"",
+		},
 		{"supply without input", nil, []map[string]any{entry(3, 5, "Power Supply", "PS2 Status", "Power Supply AC lost")}, map[string]string{"supply_input_lost/PSU 2": "fail"}, ""},
 		{"supply without input for a moment", nil, []map[string]any{
 			entry(3, 5, "Power Supply", "PS2 Status", "Power Supply AC lost"), entry(4, 6, "Power Supply", "PS2 Status", "Power Supply AC lost", "asserted", false),
@@ -85,9 +94,7 @@ func TestBMCSEL(t *testing.T) {
 			rec := bmcRecord(map[string]string{"bmc/bmc-sel": selOf(c.before...), "after/bmc-sel": selOf(c.after...)})
 			fs := judgeBMCSEL(NewReadings(rec), gpuProfile(t, "hgx-h100-8"), &profiles.Spec{Condition: profiles.New})
 			want := map[string]string{"earlier_events/machine": "not_applicable"}
-			for id, answer := range c.want {
-				want[id] = answer
-			}
+			maps.Copy(want, c.want)
 			wantOnly(t, fs, want, c.says)
 		})
 	}

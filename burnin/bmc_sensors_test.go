@@ -106,13 +106,19 @@ func TestBMCSensors(t *testing.T) {
 		{"supply off and critical", good, rows(cpu(61), fan(5320), psu("state", "UnavailableOffline", "health", "Critical")), good, map[string]string{"supply/PSU 2": "fail", "supply/machine": ""}, "Critical"},
 		{"supply announces its failure", good, rows(cpu(61), fan(5320), psu("states", []string{"Predictive failure"})), good, map[string]string{"supply/PSU 2": "fail", "supply/machine": ""}, "Predictive"},
 		{"supply pulled", good, good, rows(cpu(61), fan(5320), psu("state", "Absent", "health", "")), map[string]string{"supply/PSU 2": "fail", "supply/machine": ""}, "gone at the end"},
-		{"redundancy lost", good, rows(cpu(61), fan(5320), psu(), row("PSU Redundancy", sensorState, nil, "context", "PowerSupply", "health", "Warning")), good,
-			map[string]string{"redundancy/PSU Redundancy": "fail", "readable/PSU Redundancy": ""}, "Warning"},
+		{
+			"redundancy lost", good, rows(cpu(61), fan(5320), psu(), row("PSU Redundancy", sensorState, nil, "context", "PowerSupply", "health", "Warning")), good,
+			map[string]string{"redundancy/PSU Redundancy": "fail", "readable/PSU Redundancy": ""},
+			"Warning",
+		},
 		{"host off: sensors sleep", rows(cpu(nil, "state", "UnavailableOffline", "health", ""), fan(5320), psu()), good, good, nil, ""},
 		{"sensor vanishes", good, good, rows(fan(5320), psu()), map[string]string{"readable/CPU 1": "not_run"}, "is not listed at the end"},
 		{"sensor gives no reading any more", good, good, rows(cpu(nil), fan(5320), psu()), map[string]string{"readable/CPU 1": "not_run"}, "no reading"},
-		{"reading not whole", good, good, `{"ipmi:/sdr":{"sensors":[{"name":"CPU1 Temp","kind":"temperature","reading":61},{"name":"FAN4","kind":"fan","reading":5320},{"name":"PSU2","kind":"discrete","health":"OK","context":"PowerSupply"}]},"rackproof:reading":{"skew_seconds":1,"missing":["/redfish/v1/Chassis/1/Power: 503"]}}`,
-			map[string]string{"temperature/machine": "not_run", "fan/machine": "not_run", "supply/machine": "not_run"}, "503"},
+		{
+			"reading not whole", good, good, `{"ipmi:/sdr":{"sensors":[{"name":"CPU1 Temp","kind":"temperature","reading":61},{"name":"FAN4","kind":"fan","reading":5320},{"name":"PSU2","kind":"discrete","health":"OK","context":"PowerSupply"}]},"rackproof:reading":{"skew_seconds":1,"missing":["/redfish/v1/Chassis/1/Power: 503"]}}`,
+			map[string]string{"temperature/machine": "not_run", "fan/machine": "not_run", "supply/machine": "not_run"},
+			"503",
+		},
 		{"nothing readable", rows(cpu(nil)), rows(cpu(nil)), rows(cpu(nil)), map[string]string{"all/machine": "not_run"}, "none of them can be read"},
 		{"never read", "", "", "", map[string]string{"all/machine": "not_run"}, "not run"},
 	} {

@@ -192,7 +192,7 @@ func hostParsers() map[string]func(*Evidence) error {
 		"ras": quiet(parseRAS), "kernel-log": quiet(parseKernelLog), "lscpu": quiet(parseLSCPU), "os": quiet(parseOS),
 		"nvme-list": quiet(parseNVMeList), "nvme-smart": quiet(parseNVMeSmart), "smartctl": quiet(parseSmartctl),
 		"block-devices": quiet(parseBlockDevices), "gdscheck": quiet(parseGDSCheck), "bmc-lan": quiet(parseBMCLan),
-		"bmc-inventory": quiet(parseBMCInventory), "pstore": quiet(parsePstore), "console": quiet(parseConsole),
+		"bmc-inventory": quiet(parseBMCInventory), "bmc-sensors": quiet(parseBMCSensors), "bmc-sel": quiet(parseBMCSEL), "pstore": quiet(parsePstore), "console": quiet(parseConsole),
 		"memory-stress": quiet(parseMemoryStress), "fio": quiet(parseFio), "stress-ng": quiet(parseStressNG),
 	}
 }

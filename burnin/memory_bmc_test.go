@@ -19,20 +19,35 @@ func TestFirmwareFirstMemory(t *testing.T) {
 		says          string
 	}{
 		{"healthy", none, quiet, selOf(entry(2, 5, "System Event", "", "OEM System boot event")), nil, map[string]string{"uncorrected/memory": "pass", "corrected/memory": "pass"}, "takes memory errors first"},
-		{"uncorrected", none, quiet, selOf(entry(2, 5, "Memory", "", "Uncorrectable ECC @P1-DIMMB1")), nil,
-			map[string]string{"uncorrected/DIMM P1-DIMMB1": "fail", "uncorrected/memory": "pass", "corrected/memory": "pass"}, "lost data"},
-		{"corrected", none, quiet, selOf(entry(2, 5, "Memory", "", "Correctable ECC @P1-DIMMB1")), nil,
-			map[string]string{"corrected/DIMM P1-DIMMB1": "fail", "uncorrected/memory": "pass", "corrected/memory": "pass"}, "corrected"},
-		{"old error", none, selOf(entry(1, 5, "Memory", "", "Uncorrectable ECC @P1-DIMMB1")), selOf(entry(1, 5, "Memory", "", "Uncorrectable ECC @P1-DIMMB1")), nil,
-			map[string]string{"uncorrected/memory": "pass", "corrected/memory": "pass"}, ""},
-		{"log cleared", none, quiet, selOf(entry(2, 5, "Event Logging Disabled", "", "Log area reset/cleared")), nil,
-			map[string]string{"uncorrected/memory": "not_run", "corrected/memory": "not_run"}, "cleared"},
+		{
+			"uncorrected", none, quiet, selOf(entry(2, 5, "Memory", "", "Uncorrectable ECC @P1-DIMMB1")), nil,
+			map[string]string{"uncorrected/DIMM P1-DIMMB1": "fail", "uncorrected/memory": "pass", "corrected/memory": "pass"},
+			"lost data",
+		},
+		{
+			"corrected", none, quiet, selOf(entry(2, 5, "Memory", "", "Correctable ECC @P1-DIMMB1")), nil,
+			map[string]string{"corrected/DIMM P1-DIMMB1": "fail", "uncorrected/memory": "pass", "corrected/memory": "pass"},
+			"corrected",
+		},
+		{
+			"old error", none, selOf(entry(1, 5, "Memory", "", "Uncorrectable ECC @P1-DIMMB1")), selOf(entry(1, 5, "Memory", "", "Uncorrectable ECC @P1-DIMMB1")), nil,
+			map[string]string{"uncorrected/memory": "pass", "corrected/memory": "pass"},
+			"",
+		},
+		{
+			"log cleared", none, quiet, selOf(entry(2, 5, "Event Logging Disabled", "", "Log area reset/cleared")), nil,
+			map[string]string{"uncorrected/memory": "not_run", "corrected/memory": "not_run"},
+			"cleared",
+		},
 		{"log read at one end only", none, quiet, "", nil, map[string]string{"uncorrected/memory": "not_run", "corrected/memory": "not_run"}, "does not prove it either"},
 		{"no BMC", none, "", "", nil, map[string]string{"uncorrected/memory": "not_run", "corrected/memory": "not_run"}, "counts no memory errors"},
 		{"host only", none, quiet, quiet, func(rec *Record) { rec.Meta.Coverage = CoverHost }, map[string]string{"uncorrected/memory": "not_run", "corrected/memory": "not_run"}, "counts no memory errors"},
 		{"counters cut", "#rackproof-edac 1\n", quiet, quiet, nil, map[string]string{"uncorrected/memory": "not_run", "corrected/memory": "not_run"}, ""},
-		{"kernel log lost", none, quiet, quiet, func(rec *Record) { rec.find(PhaseAfter, "kernel-log", "").Ended = EndedLost },
-			map[string]string{"uncorrected/memory": "not_run", "corrected/memory": "not_run", "events/memory": "not_run"}, "kernel-log"},
+		{
+			"kernel log lost", none, quiet, quiet, func(rec *Record) { rec.find(PhaseAfter, "kernel-log", "").Ended = EndedLost },
+			map[string]string{"uncorrected/memory": "not_run", "corrected/memory": "not_run", "events/memory": "not_run"},
+			"kernel-log",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			rec := hostNode(t)

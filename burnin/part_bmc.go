@@ -44,10 +44,10 @@ func bmcClass(words, context string, p *profiles.Profile) Class {
 			break
 		}
 	}
-	switch class {
-	case classGPU:
+	if class == classGPU {
 		return gpuClass(p)
-	case "":
+	}
+	if class == "" {
 		return ClassMachine
 	}
 	return class
@@ -120,6 +120,26 @@ func dimmOf(r *Readings, words, name string) Part {
 		words += " PROC " + m[1] + " DIMM " + m[2]
 	}
 	tokens := labelToken.FindAllString(words, -1)
+	if part, ok := knownDIMM(r, tokens); ok {
+		return part
+	}
+	for i, t := range tokens {
+		next := ""
+		if i+1 < len(tokens) {
+			next = tokens[i+1]
+		}
+		if label := dimmLabel(t, next); label != "" {
+			return dimmPart(label, "")
+		}
+	}
+	if name == "" || name == machinePart.Name || strings.Contains(name, "#0x") {
+		return memoryPart
+	}
+	return Part{Class: ClassDIMM, Name: "memory (" + name + ")"}
+}
+
+// knownDIMM looks for the label of a socket of this machine; the longest wins.
+func knownDIMM(r *Readings, tokens []string) (Part, bool) {
 	view := viewMemory(r)
 	for n := min(4, len(tokens)); n > 0; n-- {
 		for i := 0; i+n <= len(tokens); i++ {
@@ -129,26 +149,27 @@ func dimmOf(r *Readings, words, name string) Part {
 			}
 			for _, d := range view.dimms {
 				if sameLabel(text, d.label) {
-					return dimmPart(d.label, d.serial)
+					return dimmPart(d.label, d.serial), true
 				}
 			}
 		}
 	}
-	for i, t := range tokens {
-		if _, ok := placeOf(t, ""); ok && strings.ContainsAny(t, "0123456789") {
-			return dimmPart(t, "")
-		}
-		if strings.EqualFold(t, "DIMM") && i+1 < len(tokens) && strings.ContainsAny(tokens[i+1], "0123456789") {
-			return dimmPart(tokens[i+1], "")
-		}
-		if strings.Contains(strings.ToUpper(t), "DIMM") && strings.ContainsAny(t, "0123456789ABCDEFGH") && len(t) > 5 {
-			return dimmPart(t, "")
-		}
+	return Part{}, false
+}
+
+// dimmLabel is the label in a word, or in the one behind the word DIMM.
+func dimmLabel(word, next string) string {
+	const digits = "0123456789"
+	_, placed := placeOf(word, "")
+	switch {
+	case placed && strings.ContainsAny(word, digits):
+		return word
+	case strings.EqualFold(word, "DIMM") && strings.ContainsAny(next, digits):
+		return next
+	case len(word) > len("DIMM")+1 && strings.Contains(strings.ToUpper(word), "DIMM"):
+		return word
 	}
-	if name == "" || name == machinePart.Name || strings.Contains(name, "#0x") {
-		return memoryPart
-	}
-	return Part{Class: ClassDIMM, Name: "memory (" + name + ")"}
+	return ""
 }
 
 // decimalAddress is a PCI address of the decimal numbers in which iDRAC writes it.

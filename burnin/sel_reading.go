@@ -206,20 +206,11 @@ func selLine(line string) (LogEvent, bool) {
 		ev.Kind, ev.Event = "OEM", strings.Join(cells[1:], " ")
 		return ev, true
 	}
-	if len(cells) < 4 {
+	at, rest, ok := selStamp(cells)
+	if !ok {
 		return ev, false
 	}
-	rest := cells[3:]
-	if at, dated := parseEventTime(cells[1] + " " + cells[2]); dated {
-		ev.Time = at
-	} else if !slices.ContainsFunc(undated, func(w string) bool { return strings.HasPrefix(cells[1], w) }) {
-		return ev, false
-	} else if strings.Trim(cells[2], "0123456789") != "" { // without the count of seconds
-		rest = cells[2:]
-	}
-	if len(rest) < 2 {
-		return ev, false
-	}
+	ev.Time = at
 	if strings.HasPrefix(rest[0], "OEM record") {
 		ev.Kind, ev.Event = "OEM", strings.Join(rest, " ")
 		return ev, true
@@ -239,6 +230,24 @@ func selLine(line string) (LogEvent, bool) {
 		}
 	}
 	return ev, true
+}
+
+// selStamp reads the moment of an entry, and gives the cells behind it.
+func selStamp(cells []string) (at time.Time, rest []string, ok bool) {
+	if len(cells) < 4 {
+		return time.Time{}, nil, false
+	}
+	rest = cells[3:]
+	at, dated := parseEventTime(cells[1] + " " + cells[2])
+	if !dated {
+		if !slices.ContainsFunc(undated, func(w string) bool { return strings.HasPrefix(cells[1], w) }) {
+			return time.Time{}, nil, false
+		}
+		if strings.Trim(cells[2], "0123456789") != "" { // without the count of seconds
+			rest = cells[2:]
+		}
+	}
+	return at, rest, len(rest) >= 2
 }
 
 // selKinds are IPMI's types of sensor as ipmitool prints them (IPMI 2.0 table

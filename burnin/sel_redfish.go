@@ -9,14 +9,7 @@ import (
 // redfishEvents reads every entry that bodies show, and whether one of their logs
 // is full. found is false where there is no log at all.
 func redfishEvents(bodies []redfishBody) (events []LogEvent, full, found bool) {
-	services := map[string]redfishBody{} // by the URI of their entries
-	chosen := false
-	for _, b := range bodies {
-		if entries := strings.TrimSuffix(b.text("Entries", "@odata.id"), "/"); b.kind() == "LogService" && entries != "" {
-			services[entries] = b
-			chosen = chosen || b.ofHardware()
-		}
-	}
+	services, chosen := logServices(bodies)
 	seen := map[string]bool{}
 	for _, b := range bodies {
 		service := serviceOf(b, services)
@@ -27,13 +20,31 @@ func redfishEvents(bodies []redfishBody) (events []LogEvent, full, found bool) {
 		case b.kind() == "LogEntryCollection":
 			found = true
 			full = full || service.isFull(b)
-		case b.kind() != "LogEntry" && (b.of == "" || b.at("Created") == nil), seen[b.uri] && b.uri != b.of:
+		case !b.isEvent(), seen[b.uri] && b.uri != b.of:
 		default:
 			found, seen[b.uri] = true, true
 			events = append(events, b.event(firstWord(service.text("Id"), logName(b))))
 		}
 	}
 	return events, full, found
+}
+
+// logServices are the services by the URI of their entries; chosen says that one of
+// them is a log of hardware events, so that the others are not read for such.
+func logServices(bodies []redfishBody) (services map[string]redfishBody, chosen bool) {
+	services = map[string]redfishBody{}
+	for _, b := range bodies {
+		if entries := strings.TrimSuffix(b.text("Entries", "@odata.id"), "/"); b.kind() == "LogService" && entries != "" {
+			services[entries] = b
+			chosen = chosen || b.ofHardware()
+		}
+	}
+	return services, chosen
+}
+
+// isEvent reports an entry of a log, also one that does not say its type.
+func (b redfishBody) isEvent() bool {
+	return b.kind() == "LogEntry" || b.of != "" && b.at("Created") != nil
 }
 
 // ofHardware tells a log of hardware events from those of logins, of the BMC's own

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -22,11 +23,7 @@ type monitored struct {
 }
 
 func (m *monitored) Recorded() map[string]json.RawMessage {
-	out := map[string]json.RawMessage{}
-	for k, v := range m.recorded {
-		out[k] = v
-	}
-	return out
+	return maps.Clone(m.recorded)
 }
 func (m *monitored) Forget() { m.forgot++ }
 func (m *monitored) Close() error {

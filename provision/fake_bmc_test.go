@@ -55,7 +55,9 @@ func (f *fakeBMC) Identity(context.Context) (redfish.Identity, error) { return f
 func (f *fakeBMC) Inventory(context.Context) (redfish.Inventory, error) {
 	return redfish.Inventory{System: f.id}, nil
 }
+
 func (f *fakeBMC) Sensors(context.Context) ([]redfish.Sensor, error) { return f.sensors, f.sensorsErr }
+
 func (f *fakeBMC) Log(_ context.Context, since time.Time) ([]redfish.LogEntry, error) {
 	f.asked = since
 	return f.entries, nil
