@@ -70,8 +70,10 @@ func loadsBatch(t *testing.T, page string) {
 	t.Setenv("BMC_PASSWORD", "secret")
 	key := filepath.Join(dir, ".ssh", "id_ed25519")
 	file := filepath.Join(dir, "batch.yaml")
-	if err := os.MkdirAll(filepath.Dir(key), 0o700); err != nil {
-		t.Fatal(err)
+	for _, folder := range []string{filepath.Dir(key), filepath.Join(dir, "fw")} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for name, text := range map[string]string{key: "not looked at", file: strings.ReplaceAll("\n"+block[2], "\n"+block[1], "\n")} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
