@@ -114,7 +114,7 @@ func (l *Lab) heal(ctx context.Context, m *Machine) (string, error) {
 	m.bmc.wake()
 	var note []string
 	if len(stay) > 0 {
-		note = append(note, "Counters and logs keep "+strings.Join(stay, ", ")+" until a power cycle.")
+		note = append(note, "What happened stays in counters and logs: "+strings.Join(stay, ", ")+".")
 	}
 	if cold {
 		note = append(note, coldNote(m))

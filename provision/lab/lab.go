@@ -70,8 +70,14 @@ func (l *Lab) Machine(name string) (*Machine, error) {
 	return nil, usagef("there is no machine %q; there is %s", name, strings.Join(names, ", "))
 }
 
-// startBMC starts both BMCs of a machine.
+// startBMC starts both BMCs of a machine, unless they run.
 func (l *Lab) startBMC(ctx context.Context, m *Machine) error {
+	l.mu.Lock()
+	runs := len(l.stop[m.spec.Name]) > 0
+	l.mu.Unlock()
+	if runs {
+		return nil
+	}
 	ctx = context.WithoutCancel(ctx)
 	for _, start := range []func(context.Context, *Machine) (func() error, error){startIPMI, startRedfish} {
 		stop, err := start(ctx, m)

@@ -35,7 +35,7 @@ func (m *Machine) Reset(ctx context.Context, by string) error {
 		if !m.halt() {
 			return false, fmt.Errorf("reset %s: %w", m.spec.Name, errOff)
 		}
-		return true, m.start(ctx, "reset", by)
+		return true, m.restart(ctx, by)
 	})
 }
 
@@ -106,6 +106,15 @@ func (m *Machine) start(ctx context.Context, what, by string) error {
 	return nil
 }
 
+// restart is the second half of a reset. If it fails the machine is off.
+func (m *Machine) restart(ctx context.Context, by string) error {
+	err := m.start(ctx, "reset", by)
+	if err != nil {
+		m.note("power off by=%s: %v", by, err)
+	}
+	return err
+}
+
 // prepare gathers what a start depends on, and writes the files that QEMU
 // reads.
 func (m *Machine) prepare() (start, error) {
@@ -137,11 +146,7 @@ func (m *Machine) watch(v *vm) {
 		v.stop()
 		reason := v.ended()
 		if reason == "guest-reset" {
-			err := m.start(ctx, "reset", "host")
-			if err != nil {
-				m.note("power off by=host: %v", err)
-			}
-			return true, err
+			return true, m.restart(ctx, "host")
 		}
 		m.note("power off by=host reason=%s", reason)
 		return true, nil
