@@ -39,6 +39,7 @@ func upCommand(a *app) *cobra.Command {
 func labFlags(f *pflag.FlagSet, o *lab.Options) {
 	f.IntVar(&o.Machines, "machines", 1, "how many")
 	f.IntVar(&o.GPUs, "gpus", lab.DefaultGPUs, "GPUs in each machine, 1 to 8")
+	f.StringVar(&o.Cache, "cache", "", "`folder` in which the netboot image is kept (default: in the user's cache folder)")
 	f.StringVar((*string)(&o.Firmware), "firmware", string(lab.BIOS), "bios or uefi")
 }
 

@@ -84,27 +84,30 @@ func startDnsmasq(ctx context.Context, dir string, specs []Spec) (stop func() er
 		cancel()
 		return nil, errors.Join(fmt.Errorf("DHCP: %w", err), log.Close())
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	var ended error
+	gone := make(chan struct{})
+	go func() {
+		ended = cmd.Wait()
+		close(gone)
+	}()
 	late := time.NewTimer(dnsmasqStart)
 	defer late.Stop()
 	select {
 	case <-ready.seen:
 		return func() error {
 			cancel()
-			<-ended // killed, so always an error
+			<-gone
 			return log.Close()
 		}, nil
-	case err = <-ended:
-		ended <- err
-		err = fmt.Errorf("dnsmasq ended: %w", err)
+	case <-gone:
+		err = fmt.Errorf("dnsmasq ended: %w", ended)
 	case <-late.C:
 		err = fmt.Errorf("dnsmasq does not say that it has started within %s", dnsmasqStart)
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
 	cancel()
-	<-ended
+	<-gone
 	return nil, errors.Join(fmt.Errorf("DHCP: %w: %s", err, lastLine(ready.all.String())), log.Close())
 }
 

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // aptArchive fetches packages as a system would that has none installed, from where
@@ -58,6 +60,7 @@ func (a aptArchive) prepare() error {
 func (a aptArchive) run(ctx context.Context, program string, args ...string) (string, error) {
 	options := []string{
 		"-qq", "-o", "Dir::State::lists=" + filepath.Join(a.dir, "lists"), "-o", "Dir::Cache=" + filepath.Join(a.dir, "cache"),
+		"-o", "Dir::Cache::pkgcache=pkgcache.bin", "-o", "Dir::Cache::srcpkgcache=srcpkgcache.bin", // containers often switch them off
 		"-o", "Dir::State::status=" + filepath.Join(a.dir, "status"), "-o", "APT::Install-Recommends=false",
 		"-o", "APT::Sandbox::User=", "-o", "Acquire::Languages=none", "-o", "Acquire::Retries=3",
 		"-o", "APT::Keep-Downloaded-Packages=true", "-o", "Debug::NoLocking=true",
@@ -107,10 +110,14 @@ func (a aptArchive) fetch(ctx context.Context, names []string) ([]debPackage, er
 	if err != nil {
 		return nil, err
 	}
-	if _, err := a.run(ctx, "apt-get", "download", kernel.Name); err != nil {
-		return nil, err
+	group, both := errgroup.WithContext(ctx)
+	for _, args := range [][]string{{"download", kernel.Name}, append([]string{"install", "--yes", "--download-only"}, names...)} {
+		group.Go(func() error {
+			_, err := a.run(both, "apt-get", args...)
+			return err
+		})
 	}
-	if _, err := a.run(ctx, "apt-get", append([]string{"install", "--yes", "--download-only"}, names...)...); err != nil {
+	if err := group.Wait(); err != nil {
 		return nil, err
 	}
 	plan, err := a.run(ctx, "apt-get", append([]string{"install", "--simulate"}, names...)...)

@@ -115,7 +115,7 @@ func moduleFiles(root *os.Root, dir string, names []string) ([]string, error) {
 		if !ok {
 			return nil, fmt.Errorf("the kernel has no module %s", name)
 		}
-		for _, f := range strings.Fields(strings.Replace(line, ":", " ", 1)) {
+		for f := range strings.FieldsSeq(strings.Replace(line, ":", " ", 1)) {
 			files = append(files, path.Join(dir, f))
 		}
 	}

@@ -142,14 +142,14 @@ func recipeHash(sources []byte) (string, error) {
 	if err := json.NewEncoder(h).Encode(table); err != nil {
 		return "", fmt.Errorf("hash the image's recipe: %w", err)
 	}
-	h.Write(sources)
+	_, _ = h.Write(sources)
 	err := fs.WalkDir(imageFiles, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		b, err := imageFiles.ReadFile(name)
-		fmt.Fprintf(h, "%s %d\n", name, len(b))
-		h.Write(b)
+		_, _ = fmt.Fprintf(h, "%s %d\n", name, len(b)) // a hash takes all
+		_, _ = h.Write(b)
 		return err
 	})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -84,10 +85,8 @@ func untar(r io.Reader, root *os.Root) error {
 // usrPath is a path of a package on a system where /bin, /lib … are links into /usr.
 func usrPath(name string) string {
 	top, _, _ := strings.Cut(name, "/")
-	for _, m := range usrMerged {
-		if top == m {
-			return "usr/" + name
-		}
+	if slices.Contains(usrMerged, top) {
+		return "usr/" + name
 	}
 	return name
 }

@@ -23,6 +23,7 @@ type Options struct {
 	GPUs     int      `json:"gpus"`
 	Netboot  bool     `json:"netboot"` // serve the image; otherwise rackproof does
 	Image    string   `json:"image"`   // folder of the netboot image
+	Cache    string   `json:"cache"`   // where images are kept; "" = the user's cache folder
 }
 
 // Specs are the machines of the lab.

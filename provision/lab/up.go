@@ -32,7 +32,7 @@ func Up(ctx context.Context, o Options, tell func(Stage)) (Status, error) {
 		return Status{}, err
 	}
 	start := time.Now()
-	if o.Image, err = BuildImage(ctx, ImageOptions{}); err != nil {
+	if o.Image, err = BuildImage(ctx, ImageOptions{Cache: o.Cache}); err != nil {
 		return Status{}, err
 	}
 	tell(Stage{Name: "netboot image", Seconds: time.Since(start).Seconds()})
