@@ -35,7 +35,7 @@ func observe(s BMCSensor, p *profiles.Profile) observation {
 		return o
 	}
 	o.judged, o.verdict = true, Pass
-	o.against(s.Limits)
+	o.against(s.Limits.apart())
 	if s.Kind == sensorTemperature {
 		o.margin = marginOf(s)
 	}
@@ -46,6 +46,19 @@ func observe(s BMCSensor, p *profiles.Profile) observation {
 	}
 	o.byHealth()
 	return o
+}
+
+// apart drops pairs of limits between which no reading fits: some BMCs show 0 for
+// limits that are not set.
+func (l SensorLimits) apart() SensorLimits {
+	for _, pair := range []struct{ upper, lower *Opt[float64] }{
+		{&l.UpperFatal, &l.LowerFatal}, {&l.UpperCritical, &l.LowerCritical}, {&l.UpperCaution, &l.LowerCaution},
+	} {
+		if pair.upper.Set && pair.lower.Set && pair.upper.V <= pair.lower.V {
+			*pair.upper, *pair.lower = Opt[float64]{}, Opt[float64]{}
+		}
+	}
+	return l
 }
 
 // against compares a reading with the BMC's limits: the critical ones fail, the

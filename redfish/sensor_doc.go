@@ -42,7 +42,7 @@ func (d sensorDoc) sensor(uri link) Sensor {
 			UpperFatal: t.UpperFatal.value.Reading.pointer(), UpperCritical: t.UpperCritical.value.Reading.pointer(),
 			UpperCaution: t.UpperCaution.value.Reading.pointer(), LowerCaution: t.LowerCaution.value.Reading.pointer(),
 			LowerCritical: t.LowerCritical.value.Reading.pointer(), LowerFatal: t.LowerFatal.value.Reading.pointer(),
-		},
+		}.apart(),
 	}
 	s.Kind = sensorKind(string(d.Type), s.Unit)
 	// XCC shows its discrete sensors with a reading of 0, a type and no unit.

@@ -28,14 +28,31 @@ func (r rowDoc) sensor(kind SensorKind, reading number, unit string, source link
 	if r.URI != "" {
 		source = r.URI
 	}
-	return Sensor{
+	s := Sensor{
 		Name: firstOf(string(r.Name), string(r.Fan), string(r.Member), source.id()), Kind: kind, Reading: reading.pointer(), Unit: unit,
 		Health: r.Status.value.Health.clean(), State: r.Status.value.State.clean(), Context: r.Context.clean(), Source: string(source),
 		Thresholds: Thresholds{
 			UpperFatal: r.UpperFatal.pointer(), UpperCritical: r.UpperCritical.pointer(), UpperCaution: r.UpperCaution.pointer(),
 			LowerCaution: r.LowerCaution.pointer(), LowerCritical: r.LowerCritical.pointer(), LowerFatal: r.LowerFatal.pointer(),
-		},
+		}.apart(),
 	}
+	if s.State == "Absent" { // iLO 5 and the X10 show 0 for what is not there
+		s.Reading = nil
+	}
+	return s
+}
+
+// apart drops pairs of limits between which no reading fits: the X10 shows 0 for
+// limits that are not set.
+func (t Thresholds) apart() Thresholds {
+	for _, pair := range []struct{ upper, lower **float64 }{
+		{&t.UpperFatal, &t.LowerFatal}, {&t.UpperCritical, &t.LowerCritical}, {&t.UpperCaution, &t.LowerCaution},
+	} {
+		if *pair.upper != nil && *pair.lower != nil && **pair.upper <= **pair.lower {
+			*pair.upper, *pair.lower = nil, nil
+		}
+	}
+	return t
 }
 
 // thermalDoc is the older body of a chassis with all temperatures and fans.
@@ -48,11 +65,7 @@ type thermalDoc struct {
 func (d thermalDoc) sensors(uri link) []Sensor {
 	var out []Sensor
 	for i, r := range d.Temperatures {
-		s := r.sensor(Temperature, r.Celsius, "Cel", fragment(uri, "Temperatures", i))
-		if s.State == "Absent" {
-			s.Reading = nil // iLO shows 0 for what is not there
-		}
-		out = append(out, s)
+		out = append(out, r.sensor(Temperature, r.Celsius, "Cel", fragment(uri, "Temperatures", i)))
 	}
 	for i, r := range d.Fans {
 		out = append(out, r.fan(fragment(uri, "Fans", i)))
@@ -74,9 +87,6 @@ func (r rowDoc) fan(source link) Sensor {
 	s := r.sensor(FanSpeed, reading, unit, source)
 	if s.Context == "" || strings.EqualFold(s.Context, "SystemBoard") {
 		s.Context = "Fan"
-	}
-	if s.State == "Absent" {
-		s.Reading = nil
 	}
 	return s
 }
