@@ -61,26 +61,26 @@ func TestBMCSEL(t *testing.T) {
 		}, map[string]string{"memory_uncorrected/DIMM_A1": "fail"}, ""},
 		{"corrected memory error", nil, []map[string]any{entry(3, 5, "Memory", "DIMM P1-DIMMA1", "Correctable ECC")}, map[string]string{"memory_corrected/DIMM P1-DIMMA1": "fail"}, "corrected"},
 		{"correction gave up counting", nil, []map[string]any{entry(3, 5, "Memory", "", "Correctable ECC logging limit reached")}, map[string]string{"memory_corrected_limit/memory": "fail"}, ""},
-		{"internal error", nil, []map[string]any{entry(3, 5, "Processor", "CPU1 Status", "IERR")}, map[string]string{"cpu_internal_error/CPU 1": "fail"}, ""},
+		{"internal error", nil, []map[string]any{entry(3, 5, "Processor", "CPU1 Status", "IERR")}, map[string]string{"cpu_internal_error/CPU1": "fail"}, ""},
 		{
 			"PCIe fatal", nil,
 			[]map[string]any{entry(3, 5, "Critical Interrupt", "", "A fatal error was detected on a component at bus 23 device 0 function 0.")},
 			map[string]string{"bus_fatal/PCIe device 0000:17:00.0": "fail"},
 			"",
 		},
-		{"supply without input", nil, []map[string]any{entry(3, 5, "Power Supply", "PS2 Status", "Power Supply AC lost")}, map[string]string{"supply_input_lost/PSU 2": "fail"}, ""},
+		{"supply without input", nil, []map[string]any{entry(3, 5, "Power Supply", "PS2 Status", "Power Supply AC lost")}, map[string]string{"supply_input_lost/PS2": "fail"}, ""},
 		{"supply without input for a moment", nil, []map[string]any{
 			entry(3, 5, "Power Supply", "PS2 Status", "Power Supply AC lost"), entry(4, 6, "Power Supply", "PS2 Status", "Power Supply AC lost", "asserted", false),
-		}, map[string]string{"supply_input_lost/PSU 2": "warn"}, "over by the end"},
+		}, map[string]string{"supply_input_lost/PS2": "warn"}, "over by the end"},
 		{"a supply comes back that was lost before", []map[string]any{entry(1, 0, "Power Supply", "PS2 Status", "Power Supply AC lost")}, []map[string]any{
 			entry(1, 0, "Power Supply", "PS2 Status", "Power Supply AC lost"), entry(4, 6, "Power Supply", "PS2 Status", "Power Supply AC lost", "asserted", false),
 		}, nil, "none of them a fault"},
 		{"fan with readings in the words", nil, []map[string]any{
 			entry(3, 5, "Fan", "FAN4", "Lower Critical - going low (reading 0 RPM, threshold 420 RPM)"), entry(4, 6, "Fan", "FAN4", "Lower Critical - going low (reading 5000 RPM, threshold 420 RPM)", "asserted", false),
-		}, map[string]string{"fan_failed/fan 4": "warn"}, ""},
-		{"fan dead", nil, []map[string]any{entry(3, 5, "Fan", "FAN4", "Lower Critical going low")}, map[string]string{"fan_failed/fan 4": "fail"}, ""},
-		{"too hot", nil, []map[string]any{entry(3, 5, "Temperature", "CPU2 Temp", "Upper Critical going high")}, map[string]string{"limit_critical/CPU 2": "fail"}, ""},
-		{"thermal trip", nil, []map[string]any{entry(3, 5, "Processor", "CPU2", "Thermal Trip")}, map[string]string{"thermal_trip/CPU 2": "fail"}, ""},
+		}, map[string]string{"fan_failed/FAN4": "warn"}, ""},
+		{"fan dead", nil, []map[string]any{entry(3, 5, "Fan", "FAN4", "Lower Critical going low")}, map[string]string{"fan_failed/FAN4": "fail"}, ""},
+		{"too hot", nil, []map[string]any{entry(3, 5, "Temperature", "CPU2 Temp", "Upper Critical going high")}, map[string]string{"limit_critical/CPU2": "fail"}, ""},
+		{"thermal trip", nil, []map[string]any{entry(3, 5, "Processor", "CPU2", "Thermal Trip")}, map[string]string{"thermal_trip/CPU2": "fail"}, ""},
 		{"watchdog", nil, []map[string]any{entry(3, 5, "Watchdog2", "", "Hard reset")}, map[string]string{"watchdog/machine": "fail"}, ""},
 		{"panic", nil, []map[string]any{entry(3, 5, "OS Stop/Shutdown", "", "Run-time critical stop")}, map[string]string{"os_crash/machine": "fail"}, "panic"},
 		{"cleared", nil, []map[string]any{cleared}, map[string]string{"events/machine": "not_run"}, "cleared"},
@@ -137,7 +137,7 @@ func TestEventsWithoutABeginning(t *testing.T) {
 		t.Fatal(err)
 	}
 	fs := judgeBMCSEL(NewReadings(bmcRecord(map[string]string{"after/bmc-sel": string(b)})), gpuProfile(t, "hgx-h100-8"), &profiles.Spec{})
-	wantOnly(t, fs, map[string]string{"fan_failed/fan 4": "fail", "events/machine": "not_run", "earlier_events/machine": "not_applicable"}, "2 entries are older")
+	wantOnly(t, fs, map[string]string{"fan_failed/FAN4": "fail", "events/machine": "not_run", "earlier_events/machine": "not_applicable"}, "2 entries are older")
 }
 
 // TestLooseSEL: a log alone shows damage, whenever it was; what may be over is a remark.
@@ -151,7 +151,7 @@ func TestLooseSEL(t *testing.T) {
 	}}}
 	fs := judgeBMCSEL(NewReadings(rec), gpuProfile(t, "hgx-h100-8"), &profiles.Spec{Condition: profiles.New})
 	wantOnly(t, fs, map[string]string{
-		"supply_failed/power supplies": "warn", "memory_corrected/memory": "warn", "cpu_internal_error/CPU 1": "fail",
+		"supply_failed/power supplies": "warn", "memory_corrected/memory": "warn", "cpu_internal_error/CPU1": "fail",
 	}, "before or during")
 }
 

@@ -62,31 +62,34 @@ var (
 	dimmByCPU    = regexp.MustCompile(`(?i)processor (\d+),? (?:memory module|dimm) (\d+)`)
 )
 
-// bmcPart names the part that an event or a sensor of a BMC is about, by its label
-// on the board, and with its serial where the BMC's list of parts tells it. name is
-// what to call it where its words tell no label.
+// bmcPart names the part that an event or a sensor of a BMC is about, by the label
+// that the BMC gives it, and with its serial where the BMC's list of parts tells it.
+// name is what to call it where its words tell no label.
 func bmcPart(r *Readings, class Class, words, name string) Part {
 	part := Part{Class: class, Name: firstWord(name, machinePart.Name)}
+	labelled := func(form *regexp.Regexp, all string) {
+		switch m := form.FindString(words); {
+		case m != "":
+			part.Name = strings.TrimSpace(m)
+		case part.Name == machinePart.Name:
+			part.Name = all
+		}
+	}
 	switch class {
 	case ClassDIMM:
 		return dimmOf(r, words, part.Name)
 	case ClassPSU:
+		labelled(supplyNumber, "power supplies")
 		if m := supplyNumber.FindStringSubmatch(words); m != nil {
-			part.Name = "PSU " + m[1]
-			part.Serial = supplySerial(r, m[1])
-		} else if part.Name == machinePart.Name {
-			part.Name = "power supplies"
+			label, serial := supplyByNumber(r, m[1])
+			part.Name, part.Serial = firstWord(label, part.Name), serial
 		}
 	case ClassFan:
-		if m := fanNumber.FindStringSubmatch(words); m != nil && !supplyNumber.MatchString(words) {
-			part.Name = "fan " + strings.TrimSpace(m[1])
-		} else if part.Name == machinePart.Name {
-			part.Name = "fans"
+		if !supplyNumber.MatchString(words) { // a supply's own fan is called as the BMC calls it
+			labelled(fanNumber, "fans")
 		}
 	case ClassCPU:
-		if m := cpuNumber.FindStringSubmatch(words); m != nil {
-			part.Name = "CPU " + m[1]
-		}
+		labelled(cpuNumber, "CPUs")
 	case ClassSXM, ClassPCIeGPU:
 		if m := moduleNumber.FindStringSubmatch(words); m != nil {
 			part.Name = "GPU SXM" + m[1]
@@ -100,15 +103,14 @@ func bmcPart(r *Readings, class Class, words, name string) Part {
 	return part
 }
 
-// supplySerial is the serial of a power supply by its number.
-func supplySerial(r *Readings, number string) string {
-	serial := ""
+// supplyByNumber finds a power supply in the BMC's list of parts.
+func supplyByNumber(r *Readings, number string) (label, serial string) {
 	for _, s := range Read(r, BMCInventory, PhaseBMC).Value.PSUs {
 		if m := supplyNumber.FindStringSubmatch(s.Label); m != nil && m[1] == number && s.Present {
-			serial = s.Serial
+			return strings.TrimSuffix(s.Label, " Status"), s.Serial
 		}
 	}
-	return serial
+	return "", ""
 }
 
 var labelToken = regexp.MustCompile(`[A-Za-z0-9_#~-]+`)

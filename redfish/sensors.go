@@ -3,6 +3,7 @@ package redfish
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -66,6 +67,14 @@ func (g *gaps) partial(c *Client) error {
 	}
 	slices.Sort(g.list)
 	return &PartialError{Addr: c.cfg.Addr, Missing: slices.Compact(g.list)}
+}
+
+// addOffered is add for what a chassis links to: a link that leads to nothing is of
+// what this BMC does not offer, and no gap in what it does (FIELD-QUIRKS 9).
+func (g *gaps) addOffered(uri link, err error) {
+	if statusOf(err) != http.StatusNotFound {
+		g.add(uri, err)
+	}
 }
 
 // withoutTwins drops a sensor that two chassis show by one URI.
@@ -153,7 +162,7 @@ func (c *Client) singleSensors(ctx context.Context, uri link, unread *gaps) []Se
 	}
 	all, err := c.members(ctx, uri)
 	if err != nil {
-		unread.add(uri, err)
+		unread.addOffered(uri, err)
 	}
 	if len(all) > maxSingles {
 		unread.add(uri, fmt.Errorf("it lists %d sensors, and only %d are read one by one", len(all), maxSingles))
@@ -175,7 +184,7 @@ func (c *Client) thermalSensors(ctx context.Context, uri link, unread *gaps) []S
 	}
 	var doc thermalDoc
 	if _, err := c.get(ctx, uri, &doc); err != nil {
-		unread.add(uri, err)
+		unread.addOffered(uri, err)
 		return nil
 	}
 	return doc.sensors(uri)
@@ -187,7 +196,7 @@ func (c *Client) powerSensors(ctx context.Context, ch *chassisDoc, unread *gaps)
 	var doc powerDoc
 	if ch.Power != "" {
 		if _, err := c.get(ctx, ch.Power, &doc); err != nil {
-			unread.add(ch.Power, err)
+			unread.addOffered(ch.Power, err)
 		}
 	}
 	list := doc.sensors(ch.Power)
@@ -196,7 +205,7 @@ func (c *Client) powerSensors(ctx context.Context, ch *chassisDoc, unread *gaps)
 	}
 	var sub powerSubsystemDoc
 	if _, err := c.get(ctx, ch.Subsystem, &sub); err != nil {
-		unread.add(ch.Subsystem, err)
+		unread.addOffered(ch.Subsystem, err)
 		return list
 	}
 	for i, r := range sub.Redundancy {
@@ -218,12 +227,12 @@ func (c *Client) subsystemSensors(ctx context.Context, ch *chassisDoc, unread *g
 	if ch.Cooling != "" {
 		var sub coolingDoc
 		if _, err := c.get(ctx, ch.Cooling, &sub); err != nil {
-			unread.add(ch.Cooling, err)
+			unread.addOffered(ch.Cooling, err)
 		}
 		if sub.Metrics != "" {
 			var doc thermalMetricsDoc
 			if _, err := c.get(ctx, sub.Metrics, &doc); err != nil {
-				unread.add(sub.Metrics, err)
+				unread.addOffered(sub.Metrics, err)
 			}
 			list = append(list, doc.sensors(sub.Metrics)...)
 		}
@@ -239,7 +248,7 @@ func (c *Client) subsystemSensors(ctx context.Context, ch *chassisDoc, unread *g
 	}
 	var doc environmentDoc
 	if _, err := c.get(ctx, ch.Metrics, &doc); err != nil {
-		unread.add(ch.Metrics, err)
+		unread.addOffered(ch.Metrics, err)
 	}
 	return doc.sensors(ch.Metrics)
 }

@@ -297,6 +297,21 @@ func TestSensorsOfSubsystems(t *testing.T) {
 	}
 }
 
+// TestDeadLinks: a chassis that links to a Thermal which is not there, and to a Power
+// that does not answer: the one is not offered, the other is missing.
+func TestDeadLinks(t *testing.T) {
+	const c = "/redfish/v1/Chassis/a"
+	bmc := serve(t, redfishtest.Options{Tree: sensorTree(map[string]string{
+		c:            `{"Id":"a","Thermal":{"@odata.id":"` + c + `/Thermal"},"Power":{"@odata.id":"` + c + `/Power"}}`,
+		c + "/Power": `{"Voltages":[{"Name":"12V","ReadingVolts":12.1}],}`,
+	})})
+	_, err := open(t, bmc).Sensors(within(t, time.Minute))
+	partial, ok := errors.AsType[*redfish.PartialError](err)
+	if !ok || len(partial.Missing) != 1 || !strings.HasPrefix(partial.Missing[0], c+"/Power: ") {
+		t.Errorf("%v, want Power alone missing", err)
+	}
+}
+
 func TestNoSensorsAtAll(t *testing.T) {
 	bmc := serve(t, redfishtest.Options{Tree: sensorTree(map[string]string{"/redfish/v1/Chassis/a": `{"Id":"a"}`})})
 	if list, err := open(t, bmc).Sensors(within(t, time.Minute)); !errors.Is(err, redfish.ErrUnsupported) {

@@ -28,7 +28,7 @@ var planted = map[string]struct{ check, part, says string }{
 	"gds-compat":      {"gds.support", "", ""},
 	"crossed-cables":  {"identity", "", "two machines"},
 	"driver-mismatch": {"gpu.driver", "", "mismatch"},
-	"fan-dead":        {"bmc.sensors", "fan 4", ""},
+	"fan-dead":        {"bmc.sensors", "FAN4", ""},
 	"sel-ecc":         {"bmc.sel", "DIMM P", "Uncorrectable"},
 	"hung-nvidia-smi": {"gpu.driver", "", "did not answer"},
 }
