@@ -30,7 +30,7 @@ func TestIPMIBoot(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := startBoard(t)
-			copy(b.flags[:], c.now[:])
+			b.alter(func() { copy(b.flags[:], c.now[:]) })
 			client := b.open(t)
 			if err := client.SetBoot(t.Context(), c.want); err != nil {
 				t.Fatal(err)
@@ -105,9 +105,7 @@ func TestIPMIBootLosesFlags(t *testing.T) {
 	if boot, err := b.open(t).Boot(t.Context()); err != nil || boot.String() != "Pxe/Disabled" {
 		t.Errorf("a new session reads %+v, %v; wanted what the BMC shows", boot, err)
 	}
-	b.mu.Lock()
-	b.flags[1] = 0 // the boot came
-	b.mu.Unlock()
+	b.alter(func() { b.flags[1] = 0 }) // the boot came
 	if boot, err := client.Boot(t.Context()); err != nil || boot.String() != "None/Disabled" {
 		t.Errorf("after the boot it reads %+v, %v", boot, err)
 	}

@@ -25,7 +25,7 @@ func TestIPMILog(t *testing.T) {
 	b := sensorBoard(t)
 	now := time.Now().Truncate(time.Second)
 	at := func(ago time.Duration) uint32 { return uint32(now.Add(-ago).Unix()) }
-	b.sel = [][]byte{
+	sel := [][]byte{
 		event(1, 500, 8, 0x10, 0x6f, 0x01, 0xff, 0xff),
 		event(2, at(2*time.Hour), 1, 1, 0x01, 0x59, 104, 100),
 		event(3, at(time.Hour), 1, 1, 0x81, 0x59, 90, 100),
@@ -34,6 +34,7 @@ func TestIPMILog(t *testing.T) {
 		append(binary.LittleEndian.AppendUint32([]byte{6, 0, 0xc1}, at(time.Minute)), 0x57, 0x01, 0x00, 1, 2, 3, 4, 5, 6),
 		append([]byte{7, 0, 0xe0}, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13),
 	}
+	b.alter(func() { b.sel = sel })
 	client := b.open(t)
 	all, err := client.Log(t.Context(), time.Time{})
 	if err != nil {
@@ -78,7 +79,7 @@ func TestIPMILogClockSkew(t *testing.T) {
 	b.set(0x0a, 0x48, func([]byte) ([]byte, types.CompletionCode) {
 		return binary.LittleEndian.AppendUint32(nil, uint32(late.Unix())), types.CodeOK
 	})
-	b.sel = [][]byte{event(1, uint32(late.Add(-time.Minute).Unix()), 1, 1, 1, 0x59, 1, 1)}
+	b.alter(func() { b.sel = [][]byte{event(1, uint32(late.Add(-time.Minute).Unix()), 1, 1, 1, 0x59, 1, 1)} })
 	if list, err := b.open(t).Log(t.Context(), time.Now().Add(-10*time.Minute)); err != nil || len(list) != 1 {
 		t.Errorf("%d entries, %v; wanted the one of a minute ago", len(list), err)
 	}

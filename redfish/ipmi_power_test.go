@@ -36,7 +36,7 @@ func TestIPMIPower(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := startBoard(t)
-			b.on = c.on
+			b.alter(func() { b.on = c.on })
 			b.set(0x00, 0x02, func(req []byte) ([]byte, types.CompletionCode) {
 				if req[0] != 5 || c.soft {
 					b.on = req[0] == 1
@@ -106,9 +106,7 @@ func TestIPMIPOSTDone(t *testing.T) {
 	if done, known, err := client.POSTDone(t.Context()); done || !known || err != nil {
 		t.Errorf("off: %v, %v, %v; wanted not done, known", done, known, err)
 	}
-	b.mu.Lock()
-	b.on = true
-	b.mu.Unlock()
+	b.alter(func() { b.on = true })
 	if done, known, err := client.POSTDone(t.Context()); done || known || err != nil {
 		t.Errorf("on: %v, %v, %v; wanted not known", done, known, err)
 	}

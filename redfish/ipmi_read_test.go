@@ -57,8 +57,7 @@ func TestIPMIGUIDOrder(t *testing.T) {
 			}
 		})
 	}
-	b := startBoard(t)
-	b.bmc.GUID = [16]byte{}
+	b := startBoard(t, func(b *board) { b.bmc.GUID = [16]byte{} })
 	b.set(0x06, 0x37, refuse(types.CodeInvalidCommand))
 	if got := b.open(t).Fingerprint(); got != "mac:7c:c2:55:00:00:07" {
 		t.Errorf("without a GUID the fingerprint is %s, wanted the MAC", got)
@@ -84,7 +83,7 @@ func TestIPMIBrokenFRU(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := startBoard(t)
-			b.frus[0] = c.change(b.frus[0])
+			b.alter(func() { b.frus[0] = c.change(b.frus[0]) })
 			inv, err := b.open(t).Inventory(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -125,9 +124,9 @@ func fruLocator(id uint16, device, entity byte, name string) []byte {
 }
 
 func TestIPMIInventory(t *testing.T) {
-	b := startBoard(t)
-	b.sdrs = [][]byte{fruLocator(1, 1, 10, "PSU 1"), fruLocator(2, 2, 10, "PSU 2"), fruLocator(3, 3, 32, "DIMM A1"), fruLocator(4, 4, 32, "DIMM A2"), fruLocator(5, 5, 7, "Riser")}
-	b.frus[1], b.frus[3], b.frus[5] = boardFRU(), boardFRU(), boardFRU()
+	b := startBoard(t, func(b *board) { b.frus[1], b.frus[3], b.frus[5] = boardFRU(), boardFRU(), boardFRU() })
+	sdrs := [][]byte{fruLocator(1, 1, 10, "PSU 1"), fruLocator(2, 2, 10, "PSU 2"), fruLocator(3, 3, 32, "DIMM A1"), fruLocator(4, 4, 32, "DIMM A2"), fruLocator(5, 5, 7, "Riser")}
+	b.alter(func() { b.sdrs = sdrs })
 	client := b.open(t)
 	inv, err := client.Inventory(t.Context())
 	if err != nil {

@@ -43,24 +43,24 @@ func compactSensor(id uint16, number, kind, event byte, share [2]byte, name stri
 
 func sensorBoard(t *testing.T) *board {
 	t.Helper()
-	b := startBoard(t)
-	b.sdrs = [][]byte{
-		fullSensor(1, 1, 1, 1, 1, 0, 0, 0, "CPU0 Temp"),
-		fullSensor(2, 2, 2, 4, 6, 0, 0, -2, "P12V"),
-		fullSensor(3, 3, 4, 18, 100, 0, 0, 0, "FAN1"),
-		fullSensor(4, 4, 1, 1, 1, -50, 0, 0, "Outside"),
-		fullSensor(5, 5, 1, 1, 1, 0, 0, 0, "Gone"),
-		compactSensor(6, 0x10, 8, 0x6f, [2]byte{}, "PSU1 Status"),
-		compactSensor(7, 0x20, 0x0c, 0x6f, [2]byte{0x12, 0x00}, "DIMM "),
-		fullSensor(8, 8, 1, 1, 1, 0, 0, 0, "Asleep"),
-		fullSensor(9, 9, 1, 1, 1, 0, 0, 0, "Starting"),
-	}
-	b.values = map[byte][]byte{
-		1: {97, 0xc0, 0xc8}, 2: {202, 0xc0, 0xc0}, 3: {90, 0xc0, 0xc0}, 4: {30, 0xc0, 0xc0},
-		0x10: {0, 0xc0, 0x09, 0x80}, 0x20: {0, 0xc0, 0x00, 0x80}, 0x21: {0, 0xc0, 0x02, 0x80},
-		8: {0, 0x80, 0xc0}, 9: {0, 0xe0, 0xc0},
-	}
-	return b
+	return startBoard(t, func(b *board) {
+		b.sdrs = [][]byte{
+			fullSensor(1, 1, 1, 1, 1, 0, 0, 0, "CPU0 Temp"),
+			fullSensor(2, 2, 2, 4, 6, 0, 0, -2, "P12V"),
+			fullSensor(3, 3, 4, 18, 100, 0, 0, 0, "FAN1"),
+			fullSensor(4, 4, 1, 1, 1, -50, 0, 0, "Outside"),
+			fullSensor(5, 5, 1, 1, 1, 0, 0, 0, "Gone"),
+			compactSensor(6, 0x10, 8, 0x6f, [2]byte{}, "PSU1 Status"),
+			compactSensor(7, 0x20, 0x0c, 0x6f, [2]byte{0x12, 0x00}, "DIMM "),
+			fullSensor(8, 8, 1, 1, 1, 0, 0, 0, "Asleep"),
+			fullSensor(9, 9, 1, 1, 1, 0, 0, 0, "Starting"),
+		}
+		b.values = map[byte][]byte{
+			1: {97, 0xc0, 0xc8}, 2: {202, 0xc0, 0xc0}, 3: {90, 0xc0, 0xc0}, 4: {30, 0xc0, 0xc0},
+			0x10: {0, 0xc0, 0x09, 0x80}, 0x20: {0, 0xc0, 0x00, 0x80}, 0x21: {0, 0xc0, 0x02, 0x80},
+			8: {0, 0x80, 0xc0}, 9: {0, 0xe0, 0xc0},
+		}
+	})
 }
 
 func TestIPMISensors(t *testing.T) {
@@ -148,7 +148,7 @@ func TestIPMIOddRepository(t *testing.T) {
 func TestIPMIReadAgain(t *testing.T) {
 	b := sensorBoard(t)
 	now := uint32(time.Now().Unix())
-	b.sel = [][]byte{event(1, now, 1, 1, 1, 0x59, 1, 1), event(2, now, 1, 1, 1, 0x59, 1, 1)}
+	b.alter(func() { b.sel = [][]byte{event(1, now, 1, 1, 1, 0x59, 1, 1), event(2, now, 1, 1, 1, 0x59, 1, 1)} })
 	client := b.open(t)
 	read := func(wantEntries, wantAsked int) {
 		t.Helper()
@@ -160,13 +160,9 @@ func TestIPMIReadAgain(t *testing.T) {
 	}
 	read(2, 2)
 	read(2, 0)
-	b.mu.Lock()
-	b.sel = append(b.sel, event(3, now, 1, 1, 1, 0x59, 1, 1))
-	b.mu.Unlock()
-	read(3, 2) // the last one that is known, and the new one
-	b.mu.Lock()
-	b.sel = b.sel[2:] // cleared meanwhile
-	b.mu.Unlock()
+	b.alter(func() { b.sel = append(b.sel, event(3, now, 1, 1, 1, 0x59, 1, 1)) })
+	read(3, 2)                            // the last one that is known, and the new one
+	b.alter(func() { b.sel = b.sel[2:] }) // cleared meanwhile
 	read(1, 1)
 	for range 2 {
 		if _, err := client.Sensors(t.Context()); err != nil {

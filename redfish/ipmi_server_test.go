@@ -73,6 +73,13 @@ func (l *lossy) WriteTo(b []byte, to net.Addr) (int, error) {
 	return l.Conn.WriteTo(b, to)
 }
 
+// count gives how many answers were sent.
+func (l *lossy) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sent
+}
+
 func (l *lossy) set(f func(*lossy)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,6 +163,13 @@ func (b *board) set(netFn, cmd uint8, a reply) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.answers[[2]uint8{netFn, cmd}] = a
+}
+
+// alter changes the board itself.
+func (b *board) alter(f func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f()
 }
 
 func refuse(code types.CompletionCode) reply {
