@@ -177,7 +177,7 @@ func TestSensorsUnderLoad(t *testing.T) {
 	if len(e.Samples) != 9 || bmc.asked[burnin.PhaseLoad] != 10 {
 		t.Errorf("%d samples, asked %d times in ten minutes; want 9 and 10", len(e.Samples), bmc.asked[burnin.PhaseLoad])
 	}
-	if f := findingOf(to.of(rec), "bmc.sensors/temperature/machine"); f != "pass: 2 of 2 in order over 12 readings; nearest to its limit: Inlet Temp at 23 of 42 Cel" {
+	if f := findingOf(to.of(rec), "bmc.sensors/temperature/machine"); f != "pass: 2 of 2 in order over 12 readings; nearest to its limit: CPU1 Temp at 61 of 99 Cel" {
 		t.Error(f)
 	}
 }

@@ -84,6 +84,10 @@ func (w *sensorWatch) judgeKind(r *Readings, quantity string, p *profiles.Profil
 	case w.open != nil:
 		f = f.Missing(w.open)
 	case len(out) < judged:
+		if closest.set { // the one that came nearest to its limit stands for all
+			f.Measured, f.Limit, f.Unit = closest.of.Reading.V, closest.limit, closest.of.findingUnit()
+			f.Relation = map[bool]string{true: string(profiles.Max), false: string(profiles.Min)}[closest.upper]
+		}
 		f = f.Judged(Pass, fmt.Sprintf("%d of %d in order over %d readings%s", judged-len(out), judged, len(w.readings), closest))
 	default:
 		return out
@@ -111,7 +115,7 @@ func (w *sensorWatch) finding(r *Readings, quantity string, t *sensorTrack, p *p
 		return f.Missing(errors.New(t.why))
 	}
 	if t.worst.Set {
-		f.Measured, f.Unit = t.worst.V, s.Unit
+		f.Measured, f.Unit = t.worst.V, s.findingUnit()
 	} else {
 		f.Measured = firstWord(strings.Join(append([]string{s.Health}, s.States...), ", "), s.State)
 	}

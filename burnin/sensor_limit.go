@@ -2,6 +2,7 @@ package burnin
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/rackproof/rackproof/profiles"
@@ -36,9 +37,7 @@ func observe(s BMCSensor, p *profiles.Profile) observation {
 	}
 	o.judged, o.verdict = true, Pass
 	o.against(s.Limits.apart())
-	if s.Kind == sensorTemperature {
-		o.margin = marginOf(s)
-	}
+	o.margin = marginOf(s)
 	if o.verdict < Fail && s.Kind == sensorFan && p.Air.Fan.Set() && s.Reading.V < p.Air.Fan.Number(profiles.RPM) {
 		o.verdict, o.limit = Fail, Opt[float64]{V: p.Air.Fan.Number(profiles.RPM), Set: true}
 		o.from = Provenance{Kind: string(p.Air.Fan.Provenance), Source: p.Air.Fan.Source}
@@ -142,22 +141,32 @@ func (o observation) state() string {
 	return " (" + o.sensor.State + ")"
 }
 
-// sensorMargin is how near a temperature came to its limit.
+// sensorMargin is how near a reading came to a critical limit.
 type sensorMargin struct {
 	set   bool
-	left  float64
-	words string
+	left  float64 // share of the limit that was left
+	limit float64
+	upper bool
+	of    BMCSensor
 }
 
 func marginOf(s BMCSensor) sensorMargin {
-	limit := s.Limits.UpperCritical
-	if !limit.Set {
-		limit = s.Limits.UpperFatal
+	l := s.Limits.apart()
+	var nearest sensorMargin
+	for _, c := range []struct {
+		limit Opt[float64]
+		upper bool
+	}{{l.UpperCritical, true}, {l.UpperFatal, true}, {l.LowerCritical, false}, {l.LowerFatal, false}} {
+		if !c.limit.Set {
+			continue
+		}
+		away := c.limit.V - s.Reading.V
+		if !c.upper {
+			away = -away
+		}
+		nearest = nearest.closer(sensorMargin{set: true, left: away / max(math.Abs(c.limit.V), 1), limit: c.limit.V, upper: c.upper, of: s})
 	}
-	if !limit.Set {
-		return sensorMargin{}
-	}
-	return sensorMargin{set: true, left: limit.V - s.Reading.V, words: fmt.Sprintf("%s at %g of %g %s", s.Name, s.Reading.V, limit.V, s.Unit)}
+	return nearest
 }
 
 func (m sensorMargin) closer(o sensorMargin) sensorMargin {
@@ -171,5 +180,10 @@ func (m sensorMargin) String() string {
 	if !m.set {
 		return ""
 	}
-	return "; nearest to its limit: " + m.words
+	return fmt.Sprintf("; nearest to its limit: %s at %g of %g %s", m.of.Name, m.of.Reading.V, m.limit, m.of.Unit)
 }
+
+// findingUnits are the units of findings, which profiles spell their own way.
+var findingUnits = map[string]profiles.Unit{"Cel": profiles.Celsius, "RPM": profiles.RPM, "W": profiles.Watt, "V": profiles.Volt, "%": profiles.Percent}
+
+func (s BMCSensor) findingUnit() string { return firstWord(string(findingUnits[s.Unit]), s.Unit) }

@@ -128,7 +128,9 @@ func (t *sensorTrack) take(s BMCSensor, at int, ref string, p *profiles.Profile)
 	}
 	t.judged, t.last, t.lost = true, at, ""
 	t.high = max(t.high, s.Reading.V)
-	t.margin = t.margin.closer(o.margin)
+	if o.verdict == Pass {
+		t.margin = t.margin.closer(o.margin)
+	}
 	worse := o.verdict > t.verdict
 	further := o.verdict == t.verdict && s.Kind == sensorTemperature && s.Reading.V > t.worst.V
 	if worse || further {
