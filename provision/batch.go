@@ -69,6 +69,7 @@ type Machine struct {
 	MAC     string   `json:"mac,omitempty"`  // of the NIC that boots
 	Host    string   `json:"host,omitempty"` // where SSH answers: address, or address:port
 	System  string   `json:"system,omitempty"`
+	Via     string   `json:"via,omitempty"` // bastion before BMC and host: [user@]host[:port], or an alias of the ssh config
 	Profile string   `json:"profile"`
 	Spec    string   `json:"spec"`
 	Login   BMCLogin `json:"bmc_login"`

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rackproof/rackproof/profiles"
+	"github.com/rackproof/rackproof/redfish"
 )
 
 var (
@@ -33,7 +34,7 @@ func (l *loader) check() {
 		if m.BMC == "" {
 			return ""
 		}
-		return strings.ToLower(hostPort(m.BMC, 443))
+		return strings.ToLower(redfish.Config{Addr: hostPort(m.BMC, 443), Via: m.Via}.Key())
 	})
 	l.unique("serial", "serial", func(m Machine) string { return strings.ToLower(m.Serial) })
 	l.unique("uuid", "UUID", func(m Machine) string { return m.UUID })
@@ -98,6 +99,9 @@ func (l *loader) checkReach(m *Machine, row rowInfo) {
 	}
 	if m.Boot.Method.fromUs() && m.Boot.Image == "" {
 		l.add(row.pos, "%s boots by %s and names no boot.image", m.Name, m.Boot.Method)
+	}
+	if m.Via != "" && m.Login.Protocol.IPMI() {
+		l.add(row.pos, "%s is reached via %s over IPMI, which is UDP and goes through no SSH: use bmc.protocol redfish, or run rackproof beside the BMCs", m.Name, m.Via)
 	}
 	if m.Boot.Method == BootPXE && !l.batch.Netboot.fixed() {
 		l.add(row.pos, "%s boots by pxe: state netboot.listen with address and port; your DHCP server must hand out http://ADDRESS:PORT/pxe.ipxe to iPXE", m.Name)

@@ -59,7 +59,7 @@ func (l *loader) take(m Machine, row rowInfo) {
 
 // csvColumns are the columns of a machine list. Secrets stand in columns of
 // their own and are read when they are needed, never kept.
-var csvColumns = []string{"name", "bmc", "serial", "uuid", "rack", "u", "mac", "host", "system", "profile", "spec", "bmc_protocol", "bmc_user", "bmc_password"}
+var csvColumns = []string{"name", "bmc", "serial", "uuid", "rack", "u", "mac", "host", "system", "via", "profile", "spec", "bmc_protocol", "bmc_user", "bmc_password"}
 
 func (l *loader) csv(n ast.Node, file string) {
 	path := l.path(file)
@@ -125,7 +125,7 @@ func (l *loader) csvRow(path string, head, cells []string, where func(int) (int,
 func setColumn(m *Machine, column, cell, path string) error {
 	words := map[string]*string{
 		"name": &m.Name, "bmc": &m.BMC, "serial": &m.Serial, "uuid": &m.UUID, "rack": &m.Rack, "mac": &m.MAC,
-		"host": &m.Host, "system": &m.System, "profile": &m.Profile, "spec": &m.Spec,
+		"host": &m.Host, "system": &m.System, "via": &m.Via, "profile": &m.Profile, "spec": &m.Spec,
 	}
 	switch column {
 	case "u":

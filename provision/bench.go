@@ -34,6 +34,8 @@ type Bench struct {
 	// answered or not; calls do not overlap.
 	Planned func(p MachinePlan, done, total int)
 
+	bastions Bastions
+
 	mu   sync.Mutex
 	runs map[RunID]*site
 }
@@ -249,7 +251,7 @@ func (b *Bench) Close() error {
 		errs = append(errs, s.close())
 	}
 	b.runs = nil
-	return errors.Join(errs...)
+	return errors.Join(append(errs, b.bastions.Close())...)
 }
 
 // resolved are the profile and spec of one machine.

@@ -85,6 +85,9 @@ func (b *Bench) bmcConfig(ctx context.Context, m Machine) (redfish.Config, error
 		return cfg, &Stuck{Why: err.Error(), Do: credentialChore}
 	}
 	b.Secrets.Add(cfg.Password)
+	if m.Via != "" {
+		cfg.Dial, cfg.Via = b.bastions.Dialer(m.Via), m.Via
+	}
 	cfg.Refusals, cfg.Sessions = OpenRefusals(b.State), OpenSessionStore(b.State)
 	cfg.TLS = redfish.TLS{Mode: redfish.TLSMode(m.Login.TLS), Pins: OpenKnownBMCs(b.State), Legacy: m.Login.Legacy}
 	if file, ok := strings.CutPrefix(m.Login.TLS, "ca:"); ok {
@@ -104,6 +107,9 @@ func (b *Bench) openNode(ctx context.Context, m Machine, f Facts) (burnin.Shell,
 	if _, _, err := net.SplitHostPort(addr); err != nil {
 		cfg.Port = m.SSH.Port
 	}
+	if m.Via != "" {
+		cfg.Jump = []string{m.Via}
+	}
 	if m.SSH.Key != "" {
 		pem, err := m.SSH.Key.ResolveFor(ctx, m.Name)
 		if err != nil {
@@ -121,7 +127,10 @@ func (b *Bench) openNode(ctx context.Context, m Machine, f Facts) (burnin.Shell,
 		if err != nil {
 			return nil, err
 		}
-		cfg.HostKeys, cfg.ConfigFile = append(cfg.HostKeys, key), "none"
+		cfg.HostKeys = append(cfg.HostKeys, key)
+		if m.Via == "" { // the bastion may be an alias of it
+			cfg.ConfigFile = "none"
+		}
 	} else if m.SSH.KnownHosts != "" {
 		cfg.KnownHosts = []string{ExpandHome(m.SSH.KnownHosts)}
 	}

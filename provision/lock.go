@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/rackproof/rackproof/redfish"
 )
 
 // Lease is the sole right to something: a run, or a BMC. The kernel gives it back
@@ -79,7 +81,7 @@ func Holder(doing string) string {
 
 // LeaseBMC takes the one lease of a machine's BMC.
 func LeaseBMC(state string, run RunID, m Machine) (*Lease, error) {
-	return TakeLease(filepath.Join(state, "locks"), "BMC "+strings.ToLower(m.BMC), Holder(fmt.Sprintf("run %s, machine %s", run, m.Name)))
+	return TakeLease(filepath.Join(state, "locks"), "BMC "+strings.ToLower(redfish.Config{Addr: m.BMC, Via: m.Via}.Key()), Holder(fmt.Sprintf("run %s, machine %s", run, m.Name)))
 }
 
 // LeaseRun takes the ownership of a run.

@@ -44,7 +44,9 @@ func (p Protocol) port() int {
 }
 
 // bmcAddr is the address of the machine's BMC with its port.
-func (m Machine) bmcAddr() string { return hostPort(m.BMC, m.Login.Protocol.port()) }
+func (m Machine) bmcAddr() string {
+	return redfish.Config{Addr: hostPort(m.BMC, m.Login.Protocol.port()), Via: m.Via}.Key()
+}
 
 // login opens a BMC by the protocol of its machine.
 func login(ctx context.Context, p Protocol, cfg redfish.Config) (BMC, error) {

@@ -30,7 +30,7 @@ func (e *Env) renewPin(ctx context.Context) error {
 		_ = c.Close()
 		return err
 	}
-	self, addr := or(id.UUID, id.BMCMAC), hostPort(e.Machine.BMC, 443)
+	self, addr := or(id.UUID, id.BMCMAC), e.Machine.bmcAddr()
 	if e.known != nil && self != "" && !c.Insecure() {
 		if err := e.known.Bind(addr, c.Fingerprint(), self); err != nil {
 			return err

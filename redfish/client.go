@@ -50,7 +50,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 
 // newClient makes a client that has not asked for anything.
 func newClient(cfg Config) (*Client, error) {
-	c := &Client{cfg: cfg, trust: &trust{cfg: cfg.TLS, addr: cfg.Addr}, record: newRecorder(cfg.Password)}
+	c := &Client{cfg: cfg, trust: &trust{cfg: cfg.TLS, addr: cfg.Addr, key: cfg.Key()}, record: newRecorder(cfg.Password)}
 	var err error
 	if c.t, err = newTransport(cfg, c.trust, c.record); err != nil {
 		return nil, err

@@ -26,9 +26,11 @@ type Config struct {
 	// is more than one candidate.
 	System string
 	Log    *slog.Logger // nil discards
-	// Dial replaces the TCP dial, for a BMC behind a bastion. It gets Addr with
-	// its port. Proxy variables of the environment never apply to a BMC.
+	// Dial replaces the TCP dial, for a BMC behind a bastion; requests still name the
+	// BMC as Addr does. It gets Addr with its port, and says with a *HopError that the
+	// way ended before the BMC. Proxy variables of the environment never apply.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	Via  string // the bastion that Dial goes through, for messages; "" = none
 
 	// IPMITool makes OpenIPMI talk by way of the program ipmitool, for a BMC that
 	// does not get on with our own session.
@@ -62,8 +64,17 @@ type TLS struct {
 	Legacy bool
 }
 
+// Key is what stores keep a BMC by: its address with its port, and behind a bastion the
+// bastion before it, since private addresses are given again at every site.
+func (c Config) Key() string {
+	if c.Via == "" {
+		return c.Addr
+	}
+	return c.Via + "/" + c.Addr
+}
+
 // PinStore keeps the SHA-256 of BMC certificates, in lower-case hex of the DER
-// bytes. The key is the address as Config gives it, with its port; the owner of
+// bytes. The key is [Config.Key]; the owner of
 // the store binds a pin to the BMC itself once its identity is known.
 type PinStore interface {
 	Pin(key string) (sha256 string, ok bool)
@@ -74,7 +85,7 @@ type PinStore interface {
 }
 
 // RefusalStore keeps refused logins for as long as a BMC may count them. addr is
-// the address as Config gives it, with its port.
+// [Config.Key].
 type RefusalStore interface {
 	Refused(addr, user, password string) (until time.Time, ok bool)
 	Refuse(addr, user, password string) error

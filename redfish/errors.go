@@ -24,6 +24,18 @@ var (
 	ErrLockdown        = errors.New("BMC is locked down")
 )
 
+// HopError says that the way to a BMC ended at a bastion before it: nothing is known of
+// the BMC.
+type HopError struct {
+	Hop string
+	Err error
+}
+
+func (e *HopError) Error() string { return fmt.Sprintf("bastion %s: %v", e.Hop, e.Err) }
+
+// Unwrap gives the cause.
+func (e *HopError) Unwrap() error { return e.Err }
+
 // StatusError is an HTTP answer that is no success, with what the BMC said
 // about it.
 type StatusError struct {

@@ -78,7 +78,7 @@ func (s *session) open(ctx context.Context) error {
 		return err
 	}
 	if s.refusals != nil {
-		if until, ok := s.refusals.Refused(s.t.addr, s.user, s.password); ok {
+		if until, ok := s.refusals.Refused(s.t.key, s.user, s.password); ok {
 			return s.stop(fmt.Errorf("BMC %s: %w for user %q with this password a moment ago; it is not asked again before %s, lest it lock the account. Check 0/O and 1/I on the tag, correct the password reference",
 				s.t.addr, ErrAuth, s.user, until.Local().Format("15:04:05")))
 		}
@@ -140,7 +140,7 @@ func (s *session) accept(ctx context.Context, a *answer) error {
 // refuse ends all trying: the BMC did not take the password.
 func (s *session) refuse() error {
 	if s.refusals != nil {
-		if err := s.refusals.Refuse(s.t.addr, s.user, s.password); err != nil {
+		if err := s.refusals.Refuse(s.t.key, s.user, s.password); err != nil {
 			s.t.log.Warn("a refused login is not remembered", "bmc", s.t.addr, "err", err)
 		}
 	}

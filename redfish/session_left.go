@@ -58,7 +58,7 @@ func (s *session) keep(a *answer, uri string) {
 	}
 	var doc sessionDoc
 	_ = json.Unmarshal(a.body, &doc)
-	hold, err := s.store.Keep(s.t.addr, SessionRecord{URI: uri, User: s.user, Created: string(doc.Created), Origin: string(doc.Origin)})
+	hold, err := s.store.Keep(s.t.key, SessionRecord{URI: uri, User: s.user, Created: string(doc.Created), Origin: string(doc.Origin)})
 	if err != nil {
 		s.t.log.Warn("an open session is not remembered: if this process is killed, it stays open", "bmc", s.t.addr, "err", err)
 		return
@@ -93,7 +93,7 @@ func (c *Client) sweep(ctx context.Context) (closed int) {
 	if c.cfg.Sessions == nil {
 		return 0
 	}
-	left, err := c.cfg.Sessions.Left(c.cfg.Addr)
+	left, err := c.cfg.Sessions.Left(c.cfg.Key())
 	if err != nil {
 		c.cfg.Log.WarnContext(ctx, "sessions left open are not known", "bmc", c.cfg.Addr, "err", err)
 	}

@@ -23,6 +23,8 @@ const maxBody = 32 << 20
 // the handshake, and a 202 keeps its Location.
 type transport struct {
 	addr    string
+	key     string       // of the BMC in stores
+	via     string       // bastion on the way, for messages
 	reads   *http.Client // over connections that are kept
 	acts    *http.Client // each over a fresh connection
 	timeout time.Duration
@@ -70,7 +72,7 @@ func newTransport(cfg Config, tr *trust, rec *recorder) (*transport, error) {
 	// connection that the BMC has dropped: a lost login or logout leaks a session.
 	fresh.DisableKeepAlives = true
 	return &transport{
-		addr: cfg.Addr, timeout: cfg.Timeout, retry: cfg.Poll / 3, gate: newGate(cfg.Readers), record: rec, log: cfg.Log,
+		addr: cfg.Addr, key: cfg.Key(), via: cfg.Via, timeout: cfg.Timeout, retry: cfg.Poll / 3, gate: newGate(cfg.Readers), record: rec, log: cfg.Log,
 		reads: &http.Client{Transport: kept, CheckRedirect: stay},
 		acts:  &http.Client{Transport: fresh, CheckRedirect: stay},
 	}, nil
@@ -141,6 +143,7 @@ func (t *transport) hop(ctx context.Context, c call, to *url.URL, payload []byte
 		req.Header.Set("Content-Type", c.upload.kind)
 	}
 	req.URL = to
+	req.Host = strings.TrimSuffix(to.Host, ":443") // as a browser names it: some web servers compare
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("OData-Version", "4.0")
 	if payload != nil {
@@ -207,10 +210,20 @@ func (t *transport) broken(ctx context.Context, c call, err error) error {
 
 func (t *transport) explain(err error) string {
 	text := t.record.literal(err.Error())
+	if hop, ok := errors.AsType[*HopError](err); ok {
+		return fmt.Sprintf("%s; nothing is known of BMC %s behind it", t.record.literal(hop.Error()), t.addr)
+	}
+	if t.via != "" {
+		return fmt.Sprintf("bastion %s ok; %s", t.via, t.explainBMC(err, text))
+	}
+	return t.explainBMC(err, text)
+}
+
+func (t *transport) explainBMC(err error, text string) string {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Sprintf("BMC %s silent for %s; if it is restarting, wait and ask again", t.addr, t.timeout)
-	case strings.Contains(text, "connection refused"):
+	case strings.Contains(strings.ToLower(text), "connection refused"):
 		return fmt.Sprintf("BMC %s refused the connection: switched off, or not this VLAN", t.addr)
 	case strings.Contains(text, "handshake failure"), strings.Contains(text, "protocol version"):
 		return fmt.Sprintf("BMC %s speaks only an outdated TLS (%s): update its firmware, or allow that for this BMC alone with `tls: {legacy: true}` or --tls-legacy", t.addr, text)

@@ -15,6 +15,7 @@ import (
 type trust struct {
 	cfg  TLS
 	addr string
+	key  string // of the pin
 
 	mu   sync.Mutex
 	seen string // SHA-256 of the leaf, lower-case hex
@@ -87,12 +88,12 @@ func (t *trust) verify(state tls.ConnectionState) error {
 func (t *trust) checkPin(got string) error {
 	want, ok := t.seen, t.seen != ""
 	if t.cfg.Pins != nil {
-		want, ok = t.cfg.Pins.Pin(t.addr)
+		want, ok = t.cfg.Pins.Pin(t.key)
 	}
 	moved := ok && want != got && t.cfg.Pins != nil && t.cfg.Pins.Known(got)
 	switch {
 	case t.cfg.Pins != nil && (!ok || moved):
-		if err := t.cfg.Pins.SetPin(t.addr, got); err != nil {
+		if err := t.cfg.Pins.SetPin(t.key, got); err != nil {
 			return fmt.Errorf("keep the certificate pin of %s: %w", t.addr, err)
 		}
 	case ok && want != got:

@@ -106,3 +106,21 @@ func TestSeeOtherIsNotFollowed(t *testing.T) {
 		t.Errorf("%v after %d logins, want a failure after one", err, logins.Load())
 	}
 }
+
+// TestHostHeader: the BMC is named as the user names it, whatever way leads there.
+func TestHostHeader(t *testing.T) {
+	for addr, want := range map[string]string{"bmc.example": "bmc.example", "bmc.example:8443": "bmc.example:8443", "10.0.12.7": "10.0.12.7"} {
+		var named []string
+		bmc := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			named = append(named, r.Host)
+			w.WriteHeader(http.StatusTeapot)
+		}))
+		_, err := redfish.Open(t.Context(), redfish.Config{
+			Addr: addr, User: user, Password: password, Dial: dialTo(bmc.Listener.Addr().String()), TLS: redfish.TLS{Mode: redfish.Insecure},
+		})
+		bmc.Close()
+		if err == nil || len(named) == 0 || named[0] != want {
+			t.Errorf("%s: asked as %v, want %s (%v)", addr, named, want, err)
+		}
+	}
+}

@@ -29,7 +29,9 @@ func updateBMC(t *testing.T, tree, entry string, moment redfishtest.Activation) 
 func pushed(name string, n int64, targets ...string) redfish.Image {
 	return redfish.Image{
 		Name: name, Size: n, Targets: targets,
-		Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(strings.Repeat("f", int(n)))), nil },
+		Open: func() (io.ReadCloser, error) {
+			return io.NopCloser(strings.NewReader(strings.Repeat("f", int(n)))), nil
+		},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -296,6 +297,49 @@ Host *
 	_, err := DialSSH(t.Context(), SSHConfig{Addr: "r12u07", ConfigFile: file, NoAgent: true})
 	if err == nil || !strings.Contains(err.Error(), bastionPort+" (jump host)") {
 		t.Errorf("error %v does not name the jump host", err)
+	}
+}
+
+// A host is the way to what is beside it: the connection is opened from there.
+func TestSSHIsAWayToOthers(t *testing.T) {
+	other, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Close() }()
+	go func() {
+		for {
+			conn, err := other.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte("hello from " + conn.RemoteAddr().Network()))
+			_ = conn.Close()
+		}
+	}()
+	var under net.Conn
+	cfg := startSSHD(t).config()
+	cfg.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		var err error
+		under, err = (&net.Dialer{}).DialContext(ctx, network, addr)
+		return under, err
+	}
+	sh := dialed(t, cfg)
+	conn, err := sh.DialContext(t.Context(), "tcp", other.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said, err := io.ReadAll(conn); err != nil || string(said) != "hello from tcp" {
+		t.Errorf("%q, %v", said, err)
+	}
+	_ = conn.Close()
+	_ = other.Close()
+	if _, err := sh.DialContext(t.Context(), "tcp", other.Addr().String()); err == nil || errors.Is(err, ErrLost) || !strings.Contains(strings.ToLower(err.Error()), "refused") {
+		t.Errorf("nobody listens there: %v, want that the other end refused", err)
+	}
+	_ = under.Close()
+	if _, err := sh.DialContext(t.Context(), "tcp", other.Addr().String()); !errors.Is(err, ErrLost) {
+		t.Errorf("the host is gone: %v, want ErrLost", err)
 	}
 }
 

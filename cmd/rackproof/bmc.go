@@ -23,6 +23,7 @@ type bmcOptions struct {
 	protocol            string
 	user, password, tls string
 	legacy              bool   // old TLS, for this BMC
+	via                 string // bastion before it
 	waits               string // what is waited for, where that takes long
 	silent              bool   // about waiting
 }
@@ -85,6 +86,7 @@ func (o *bmcOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.protocol, "protocol", o.protocol, "`redfish|ipmi|ipmitool`; the last is IPMI by that program")
 	f.StringVar(&o.tls, "tls", o.tls, "trust in the certificate: `pin|ca:FILE|insecure`")
 	f.BoolVar(&o.legacy, "tls-legacy", o.legacy, "also take TLS 1.0 and RSA key exchange from this BMC")
+	f.StringVar(&o.via, "via", o.via, "`[user@]host` of the bastion before it, or an alias of the ssh config")
 	f.StringVar(&o.system, "system", o.system, "`id` of the host, where the BMC has several")
 }
 
@@ -151,6 +153,11 @@ func (a *app) withBMC(ctx context.Context, o *bmcOptions, acts bool, do func(bmc
 	if !o.silent {
 		defer a.waitWords(o.addr, o.waits, waitWord)()
 	}
+	var bastions provision.Bastions
+	defer func() { _ = bastions.Close() }()
+	if o.via != "" {
+		cfg.Dial = bastions.Dialer(o.via)
+	}
 	c, err := openClient(ctx, o, cfg)
 	if err != nil {
 		return bmcError(o.addr, err)
@@ -168,7 +175,7 @@ func (a *app) withBMC(ctx context.Context, o *bmcOptions, acts bool, do func(bmc
 
 // leaseBMC keeps the BMC from a run, and from another verb that changes it.
 func (a *app) leaseBMC(o *bmcOptions, state string) (*provision.Lease, error) {
-	lease, err := provision.TakeLease(filepath.Join(state, "locks"), "BMC "+strings.ToLower(o.addr), provision.Holder("rackproof bmc"))
+	lease, err := provision.TakeLease(filepath.Join(state, "locks"), "BMC "+strings.ToLower(redfish.Config{Addr: o.addr, Via: o.via}.Key()), provision.Holder("rackproof bmc"))
 	if err != nil {
 		return nil, &exitError{code: exitNotFinished, Code: "held", Machine: o.addr, Message: err.Error(), Next: "wait for it, or stop the run", err: err}
 	}
@@ -176,7 +183,7 @@ func (a *app) leaseBMC(o *bmcOptions, state string) (*provision.Lease, error) {
 }
 
 func (a *app) bmcConfig(ctx context.Context, o *bmcOptions) (redfish.Config, string, error) {
-	cfg := redfish.Config{Addr: o.addr, System: o.system, Log: a.log, GracefulWait: gracefulWait}
+	cfg := redfish.Config{Addr: o.addr, System: o.system, Via: o.via, Log: a.log, GracefulWait: gracefulWait}
 	state, err := a.state()
 	if err != nil {
 		return cfg, "", err

@@ -50,6 +50,9 @@ func openClient(ctx context.Context, o *bmcOptions, cfg redfish.Config) (bmcClie
 		}
 		return c, nil
 	}
+	if o.via != "" {
+		return nil, fmt.Errorf("--via %s: %w: IPMI is UDP and goes through no SSH", o.via, redfish.ErrBadValue)
+	}
 	cfg.IPMITool = p == provision.OverIPMITool
 	c, err := redfish.OpenIPMI(ctx, cfg)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rackproof/rackproof/provision"
+	"github.com/rackproof/rackproof/redfish"
 )
 
 func (a *app) bmcForgetPin(o *bmcOptions) *cobra.Command {
@@ -22,7 +23,7 @@ func (a *app) bmcForgetPin(o *bmcOptions) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			gone, err := provision.OpenKnownBMCs(state).Forget(pinKey(o.addr), strings.ToLower(strings.Join(args, "")))
+			gone, err := provision.OpenKnownBMCs(state).Forget(redfish.Config{Addr: pinKey(o.addr), Via: o.via}.Key(), strings.ToLower(strings.Join(args, "")))
 			if err != nil {
 				return err
 			}

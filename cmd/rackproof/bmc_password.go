@@ -76,7 +76,7 @@ func (a *app) rotate(ctx context.Context, o *bmcOptions, store, set string) (pro
 	if err != nil {
 		return provision.Rotated{}, usageError(err, "rackproof bmc --help")
 	}
-	keep, err := passwordStore(store, set, o.password, filepath.Join(state, "rotations", unsafeInName.ReplaceAllString(o.addr, "-")))
+	keep, err := passwordStore(store, set, o.password, filepath.Join(state, "rotations", unsafeInName.ReplaceAllString(cfg.Key(), "-")))
 	if err != nil {
 		return provision.Rotated{}, usageError(err, "rackproof bmc ADDR password rotate --help")
 	}
@@ -85,6 +85,11 @@ func (a *app) rotate(ctx context.Context, o *bmcOptions, store, set string) (pro
 		return provision.Rotated{}, err
 	}
 	defer func() { _ = lease.Release() }()
+	var bastions provision.Bastions
+	defer func() { _ = bastions.Close() }()
+	if o.via != "" {
+		cfg.Dial = bastions.Dialer(o.via)
+	}
 	out, err := provision.Rotation{Config: cfg, Store: keep}.Run(ctx)
 	return out, bmcError(o.addr, err)
 }
