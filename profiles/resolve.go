@@ -233,6 +233,27 @@ func layCatalogue(file string, b []byte, c *Catalogue) Problems {
 
 // inconsistencies are the mistakes that no single key shows.
 func (p *Profile) inconsistencies(file string) Problems {
+	problems := p.catalogueProblems(file)
+	for name, f := range p.Firmware {
+		if re, err := regexp.Compile(f.Pattern); err != nil || f.Pattern != "" && re.NumSubexp() < 1 {
+			problems.add(Position{File: file}, "firmware %s: pattern %q must be a regular expression with the version as its group", name, f.Pattern)
+		}
+		for _, pattern := range f.Entries {
+			if _, err := path.Match(pattern, ""); err != nil {
+				problems.add(Position{File: file}, "firmware %s: %q is no pattern", name, pattern)
+			}
+		}
+	}
+	for _, pattern := range slices.Concat(p.Match.Product, p.Match.Board, p.Match.Chassis) {
+		if _, err := path.Match(pattern, ""); err != nil {
+			problems.add(Position{File: file}, "match: %q is no pattern", pattern)
+		}
+	}
+	return problems
+}
+
+// catalogueProblems are those of entries that every profile carries of the catalogue.
+func (p *Profile) catalogueProblems(file string) Problems {
 	var problems Problems
 	for code, entry := range p.XID {
 		if _, ok := p.Advice[entry.Advice]; entry.Advice != "" && !ok {
@@ -250,21 +271,6 @@ func (p *Profile) inconsistencies(file string) Problems {
 	for name, rule := range p.Events {
 		if _, ok := p.Advice[rule.Part]; rule.Part != "" && rule.Part != "gpu" && !ok { // which of its two forms the profile says
 			problems.add(Position{File: file}, "events %s: there is no advice for %q", name, rule.Part)
-		}
-	}
-	for name, f := range p.Firmware {
-		if re, err := regexp.Compile(f.Pattern); err != nil || f.Pattern != "" && re.NumSubexp() < 1 {
-			problems.add(Position{File: file}, "firmware %s: pattern %q must be a regular expression with the version as its group", name, f.Pattern)
-		}
-		for _, pattern := range f.Entries {
-			if _, err := path.Match(pattern, ""); err != nil {
-				problems.add(Position{File: file}, "firmware %s: %q is no pattern", name, pattern)
-			}
-		}
-	}
-	for _, pattern := range slices.Concat(p.Match.Product, p.Match.Board, p.Match.Chassis) {
-		if _, err := path.Match(pattern, ""); err != nil {
-			problems.add(Position{File: file}, "match: %q is no pattern", pattern)
 		}
 	}
 	return problems
