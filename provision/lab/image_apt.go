@@ -62,7 +62,7 @@ func (a aptArchive) run(ctx context.Context, program string, args ...string) (st
 		"-qq", "-o", "Dir::State::lists=" + filepath.Join(a.dir, "lists"), "-o", "Dir::Cache=" + filepath.Join(a.dir, "cache"),
 		"-o", "Dir::Cache::pkgcache=pkgcache.bin", "-o", "Dir::Cache::srcpkgcache=srcpkgcache.bin", // containers often switch them off
 		"-o", "Dir::State::status=" + filepath.Join(a.dir, "status"), "-o", "APT::Install-Recommends=false",
-		"-o", "APT::Sandbox::User=", "-o", "Acquire::Languages=none", "-o", "Acquire::Retries=3",
+		"-o", "APT::Sandbox::User=", "-o", "Acquire::Languages=none", "-o", "Acquire::PDiffs=false", "-o", "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false", "-o", "Acquire::Retries=3",
 		"-o", "APT::Keep-Downloaded-Packages=true", "-o", "Debug::NoLocking=true",
 	}
 	cmd := exec.CommandContext(ctx, program, append(options, args...)...)

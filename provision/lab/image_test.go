@@ -2,6 +2,8 @@ package lab
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -9,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestPlannedPackages(t *testing.T) {
@@ -114,6 +117,26 @@ func TestKilledMakerLeavesNoImage(t *testing.T) {
 	if !isImage(dir) {
 		t.Error("a whole one is not")
 	}
+}
+
+// TestOneBuilderAtATime: the second waits, and gives up when it is told to.
+func TestOneBuilderAtATime(t *testing.T) {
+	dir := t.TempDir()
+	unlock, err := lockCache(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := lockCache(short, dir); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("while another builds: %v", err)
+	}
+	unlock()
+	unlock, err = lockCache(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock()
 }
 
 func write(t *testing.T, dir, name, text string) {
