@@ -3,10 +3,11 @@ package provision
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/rackproof/rackproof/redfish"
 )
 
 // MachinePlan is what a run would change on one machine.
@@ -21,6 +22,8 @@ type MachinePlan struct {
 	Minutes int      `json:"minutes,omitempty"` // expected, 0 = not known
 	KW      float64  `json:"kw,omitempty"`      // under load
 	Problem string   `json:"problem,omitempty"` // why there is no plan
+
+	Obstacles []redfish.Obstacle `json:"obstacles,omitempty"` // what the BMC says is in the way
 }
 
 // PlanBatch asks every BMC what a run would change, and changes nothing. Nothing
@@ -89,18 +92,15 @@ func (p *MachinePlan) fill(ctx context.Context, e *Env, w Workflow) error {
 	if p.Serial, err = match(e.Machine, id); err != nil {
 		return err
 	}
-	for _, s := range w.Steps {
-		planner, ok := s.Step.(Planner)
-		if !ok {
-			continue
-		}
-		changes, err := planner.Plan(ctx, e)
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.Step.Name(), err)
-		}
-		p.Changes = append(p.Changes, changes...)
+	if p.Obstacles, err = obstacles(ctx, c); err != nil {
+		return err
 	}
-	return nil
+	changes, err := e.changes(ctx, w)
+	if err != nil {
+		return err
+	}
+	p.Changes = changes
+	return locked(p.Obstacles, changes)
 }
 
 // problem says why there is no plan, and what to do about it: there is no run yet

@@ -79,27 +79,44 @@ func (w wishes) missing() string {
 	return strings.Join(names, "; ")
 }
 
-func (s biosSettings) Done(ctx context.Context, e *Env) (bool, error) {
-	if len(e.Profile.BIOS[setBurnIn].Intents)+len(e.Profile.BIOS[setBurnIn].Attributes) == 0 {
-		return true, nil
+// burnInWishes are those of the profile, and what a boot over HTTP needs. none:
+// nothing is wanted, or the BMC does not give its BIOS and nothing is required.
+func (e *Env) burnInWishes(ctx context.Context, c BMC) (w wishes, none bool, err error) {
+	settings, err := e.bootSettings(ctx, c)
+	if err != nil {
+		return w, false, err
 	}
+	set := e.Profile.BIOS[setBurnIn]
+	if len(settings)+len(set.Intents)+len(set.Attributes) == 0 {
+		return w, true, nil
+	}
+	w, err = e.wishes(ctx, c, setBurnIn)
+	if errors.Is(err, redfish.ErrUnsupported) {
+		if w.required {
+			return w, false, &Stuck{Why: fmt.Sprintf("BMC %s does not give BIOS settings", e.Machine.BMC), Do: "Set them by hand, and take required out of the profile's set."}
+		}
+		e.Facts[FactUnmapped] = "all: the BMC does not give BIOS settings"
+		return w, true, nil
+	}
+	if err != nil {
+		return w, false, err
+	}
+	for name, value := range settings {
+		if _, stated := w.want[name]; !stated { // a profile knows its board
+			w.want[name] = value
+		}
+	}
+	return w, false, w.check(e.Machine.Profile)
+}
+
+func (s biosSettings) Done(ctx context.Context, e *Env) (bool, error) {
 	c, err := e.Client(ctx)
 	if err != nil {
 		return false, err
 	}
-	w, err := e.wishes(ctx, c, setBurnIn)
-	if errors.Is(err, redfish.ErrUnsupported) {
-		if w.required {
-			return false, &Stuck{Why: fmt.Sprintf("BMC %s does not give BIOS settings", e.Machine.BMC), Do: "Set them by hand, and take required out of the profile's set."}
-		}
-		e.Facts[FactUnmapped] = "all: the BMC does not give BIOS settings"
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	if err := w.check(e.Machine.Profile); err != nil {
-		return false, err
+	w, none, err := e.burnInWishes(ctx, c)
+	if none || err != nil {
+		return none, err
 	}
 	open, err := c.VerifyBIOS(ctx, w.want)
 	if err != nil {
@@ -144,8 +161,8 @@ func (s biosSettings) Do(ctx context.Context, e *Env) (Facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := e.wishes(ctx, c, setBurnIn)
-	if err != nil {
+	w, none, err := e.burnInWishes(ctx, c)
+	if none || err != nil {
 		return nil, err
 	}
 	return nil, e.applyBIOS(ctx, c, w.want, "bios", true)
@@ -324,14 +341,8 @@ func (biosSettings) Plan(ctx context.Context, e *Env) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := e.wishes(ctx, c, setBurnIn)
-	if errors.Is(err, redfish.ErrUnsupported) && !w.required {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := w.check(e.Machine.Profile); err != nil {
+	w, none, err := e.burnInWishes(ctx, c)
+	if none || err != nil {
 		return nil, err
 	}
 	changes, err := c.PlanBIOS(ctx, w.want)

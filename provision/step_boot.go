@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 
 	"github.com/rackproof/rackproof/provision/netboot"
@@ -26,17 +25,23 @@ func (e *Env) method(ctx context.Context, c BMC) (m BootMethod, note string, err
 	if m := e.Machine.Boot.Method; m != BootAuto && m != "" {
 		return m, "", nil
 	}
+	if !e.Boot.HasImage(e.Machine.Boot.Image) {
+		return BootDisk, fmt.Sprintf("there is no image %q in %s, so the installed system was booted", e.Machine.Boot.Image, e.Boot.Images), nil
+	}
 	b, err := c.Boot(ctx)
 	if err != nil {
 		return "", "", err
 	}
+	http, settings, err := e.offersHTTP(ctx, c, b)
 	switch {
-	case !e.Boot.HasImage(e.Machine.Boot.Image):
-		return BootDisk, fmt.Sprintf("there is no image %q in %s, so the installed system was booted", e.Machine.Boot.Image, e.Boot.Images), nil
-	case b.Supported && slices.Contains(b.Allowed, "UefiHttp"):
+	case err != nil:
+		return "", "", err
+	case http && !settings:
 		return BootUEFIHTTP, "", nil
 	case e.Boot.HasProgram(e.Machine.Boot.Image) && offersMedia(ctx, c, b):
 		return BootMedia, "", nil
+	case http:
+		return BootUEFIHTTP, "", nil
 	case b.Supported && e.Batch.Netboot.fixed() && e.Machine.MAC != "":
 		return BootPXE, "", nil
 	}
@@ -145,32 +150,6 @@ func (boot) fromDisk(ctx context.Context, e *Env, c BMC) (Facts, error) {
 		return nil, err
 	}
 	return Facts{FactBoot: string(BootDisk), FactReset: last}, nil
-}
-
-func (boot) overHTTP(ctx context.Context, e *Env, c BMC) error {
-	t, err := e.bootTicket(ctx)
-	if err != nil {
-		return err
-	}
-	host, err := facing(ctx, e.Machine.BMC, e.Boot.Addr)
-	if err != nil {
-		return err
-	}
-	fetched := e.bootFetched
-	url := e.Boot.URL(host, t.Token)
-	want := redfish.Boot{Target: "UefiHttp", Enabled: "Once", Mode: "UEFI", HTTPBootURI: url}
-	if err := e.Act(ctx, e.overrideAct(c, want, fetched)); err != nil {
-		return err
-	}
-	if err := e.restart(ctx, c, "boot reset", fetched); err != nil {
-		return err
-	}
-	stuck := Stuck{
-		Why:  fmt.Sprintf("the machine was reset and never fetched %s/b/…", strings.SplitN(url, "/b/", 2)[0]),
-		Do:   "Check the link of its boot NIC, its VLAN, a firewall on this machine, and that HTTP boot is on in the BIOS. It is booted again on resume.",
-		Anew: true,
-	}
-	return e.WaitFor(ctx, e.poll()/4, stuck, func() (bool, error) { return fetched(), nil })
 }
 
 // bootTicket is the ticket of this attempt's boot, made at the first call.

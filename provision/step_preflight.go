@@ -6,7 +6,7 @@ import (
 )
 
 // preflight asks whether the machine can be worked on at all: credentials, BMC,
-// certificate, image. It changes nothing.
+// certificate, image, a BMC that is locked. It changes nothing.
 type preflight struct{}
 
 func (preflight) Name() string { return "preflight" }
@@ -34,6 +34,9 @@ func (preflight) Done(ctx context.Context, e *Env) (bool, error) {
 			Why: fmt.Sprintf("image %q in %s has no boot.stub, by which it becomes the one program that starts from a virtual CD", e.Machine.Boot.Image, e.Boot.Images),
 			Do:  "Put linuxx64.efi.stub of Debian's systemd-boot-efi there under that name, or choose another boot.method.",
 		}
+	}
+	if err := e.unlocked(ctx, c); err != nil {
+		return false, err
 	}
 	return true, nil
 }

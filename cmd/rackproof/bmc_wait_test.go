@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rackproof/rackproof/provision"
+	"github.com/rackproof/rackproof/redfish"
 )
 
 // buffer can be written to by a goroutine while it is read.
@@ -47,9 +48,10 @@ func TestPlanInWords(t *testing.T) {
 		{Step: "bios", What: "reset", Want: "1"},
 		{Step: "boot", What: "boots", Now: "power On", Want: "image live"},
 		{Step: "burn-in", What: "load", Want: "6s; writes to no disk"},
-	}})
+	}, Obstacles: []redfish.Obstacle{{What: "JID_1 is Scheduled", Do: "a reset runs it; or delete it"}}})
 	want := "m1  72 h 30 min  10.2 kW under load\n  bios: IOMMU Enabled → Disabled\n  bios: restarts the machine once\n" +
-		"  boot: starts image live (power On now)\n  burn-in: under load for 6s; writes to no disk\n"
+		"  boot: starts image live (power On now)\n  burn-in: under load for 6s; writes to no disk\n" +
+		"  in the way: JID_1 is Scheduled: a reset runs it; or delete it\n"
 	if text != want {
 		t.Errorf("%s\nwant\n%s", text, want)
 	}

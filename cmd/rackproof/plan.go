@@ -252,6 +252,9 @@ func planText(p provision.MachinePlan) string {
 	for _, c := range p.Changes {
 		b.WriteString("  " + changeText(c) + "\n")
 	}
+	for _, o := range p.Obstacles {
+		b.WriteString("  in the way: " + o.String() + "\n")
+	}
 	return b.String()
 }
 
