@@ -111,9 +111,6 @@ func (w *sensorWatch) finding(r *Readings, quantity string, t *sensorTrack, p *p
 	f := About("bmc.sensors", quantity, part, t.ref)
 	f.ID = strings.Join([]string{"bmc.sensors", quantity, part.Name, s.Name}, "/") // one part has several sensors
 	f.Provenance = &t.limitFrom
-	if t.verdict == Unknown {
-		return f.Missing(errors.New(t.why))
-	}
 	if t.worst.Set {
 		f.Measured, f.Unit = t.worst.V, s.findingUnit()
 	} else {

@@ -103,6 +103,10 @@ func TestBMCSensors(t *testing.T) {
 		{"fan too slow", good, rows(cpu(61), fan(400), psu()), good, map[string]string{"fan/FAN4": "fail", "fan/machine": ""}, "critical limit of 420"},
 		{"fan in percent", rows(cpu(61), fan(51, "unit", "%", "thresholds", nil)), "", "", nil, ""},
 		{"limits that are not set read 0", rows(cpu(61, "thresholds", map[string]any{"upper_critical": 0, "lower_critical": 0, "upper_fatal": 0, "lower_fatal": 0}), fan(5320)), "", "", nil, ""},
+		{"states that are no faults", rows(
+			row("SEL", sensorState, nil, "health", "", "states", []string{"Log area reset/cleared"}), row("ACPI State", sensorState, nil, "states", []string{"S0/G0: working"}),
+			row("PS Redundancy", sensorState, nil, "states", []string{"Fully Redundant"}), row("OS Boot", sensorState, nil, "states", []string{"boot completed - device not specified"}), cpu(61),
+		), "", "", nil, ""},
 		{"supply without input", good, rows(cpu(61), fan(5320), psu("states", []string{"Presence detected", "Power Supply input lost (AC/DC)"})), good, map[string]string{"supply/PSU2": "fail", "supply/machine": ""}, "input lost"},
 		{"supply off and critical", good, rows(cpu(61), fan(5320), psu("state", "UnavailableOffline", "health", "Critical")), good, map[string]string{"supply/PSU2": "fail", "supply/machine": ""}, "Critical"},
 		{"supply announces its failure", good, rows(cpu(61), fan(5320), psu("states", []string{"Predictive failure"})), good, map[string]string{"supply/PSU2": "fail", "supply/machine": ""}, "Predictive"},

@@ -115,8 +115,10 @@ func (o observation) ofState(p *profiles.Profile) observation {
 	class := bmcClass(s.Name, s.Context, p)
 	for _, state := range s.States {
 		name, rule, ok := p.EventOf(strings.Join([]string{stateWords[class], s.Name, state}, " "))
-		verdict, known := eventVerdicts[rule.Verdict]
-		if !ok || !known || verdict <= o.verdict {
+		verdict := eventVerdicts[rule.Verdict]
+		// What is unknown of a log is for the check of the log: a BMC goes on showing
+		// that it was cleared once.
+		if !ok || verdict == Unknown || verdict <= o.verdict {
 			continue
 		}
 		o.verdict, o.why = verdict, fmt.Sprintf("%s says %q", s.Name, state)
