@@ -197,13 +197,13 @@ func told(j burnin.Judgement) string {
 	return j.Line + "\n" + strings.Join(out, "\n")
 }
 
-// writeTable keeps the table of faults in docs/lab.md.
+// writeTable keeps the table of faults in docs/faults.md.
 func writeTable(t *testing.T, rows []string) {
 	t.Helper()
 	text := "# Faults of the lab and what rackproof says of them\n\n" +
 		"Written by `make prove`: each fault is planted into an emulated machine (QEMU, Linux 6.1, real BMC protocols), over Redfish and UEFI.\n\n" +
 		"| fault | check | part | verdict | exit |\n| --- | --- | --- | --- | --- |\n" + strings.Join(rows, "\n") + "\n"
-	if err := os.WriteFile("../../docs/lab.md", []byte(text), 0o644); err != nil {
+	if err := os.WriteFile("../../docs/faults.md", []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
