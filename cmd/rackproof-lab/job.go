@@ -124,6 +124,9 @@ func (j *job) prepare(s lab.Status, p provision.Protocol) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if err := os.MkdirAll(j.out, 0o755); err != nil {
+		return "", err
+	}
 	batch := filepath.Join(j.out, "batch.yaml")
 	return batch, os.WriteFile(batch, text, 0o600)
 }

@@ -3,12 +3,14 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rackproof/rackproof/provision"
 	"github.com/rackproof/rackproof/provision/lab"
 )
 
@@ -78,6 +80,17 @@ func TestErrorAsJSON(t *testing.T) {
 	var got struct{ Error failure }
 	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitFailed || got.Error.Code != "failed" || stderr != "" {
 		t.Errorf("exit %d, %v: %s%s", code, err, out, stderr)
+	}
+}
+
+func TestJobWritesItsBatch(t *testing.T) {
+	j := job{name: "lab-1", load: "20 s", out: filepath.Join(t.TempDir(), "new", "folder")}
+	file, err := j.prepare(lab.Status{Machines: []lab.MachineStatus{{Name: "lab1"}}}, provision.OverIPMI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(file); err != nil || !strings.Contains(string(b), "name: lab1,") {
+		t.Errorf("%s: %q, %v", file, b, err)
 	}
 }
 
