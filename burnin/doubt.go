@@ -1,6 +1,9 @@
 package burnin
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // wrapped reports whether the output must end in our end mark: everything that we
 // ran on a node ourselves, but for samples and loads. Files handed over and what a BMC said have
@@ -73,6 +76,17 @@ func (r *Readings) doubts() map[string]error {
 	return r.doubtful
 }
 
+// takenBefore compares by our clock and, where both tell it, by the node's: two people's
+// laptops may differ, and a node may set its clock, but not both at once.
+func (e *Evidence) takenBefore(o *Evidence) bool {
+	if !e.Started.Before(o.Started) {
+		return false
+	}
+	mine, err1 := time.Parse(time.RFC3339, e.NodeClock)
+	other, err2 := time.Parse(time.RFC3339, o.NodeClock)
+	return err1 != nil || err2 != nil || mine.Before(other)
+}
+
 // doubtOrder doubts evidence of one probe that was taken in another order than that
 // of its phases: pages that were exchanged show growth as its opposite.
 func (r *Readings) doubtOrder() {
@@ -82,7 +96,7 @@ func (r *Readings) doubtOrder() {
 			if e.Phase != phase || e.Started.IsZero() || e.Source == FromLoose {
 				continue
 			}
-			if prior := last[e.Name()]; prior != nil && e.Started.Before(prior.Started) {
+			if prior := last[e.Name()]; prior != nil && e.takenBefore(prior) {
 				why := fmt.Errorf("%s was taken before %s, so one stands in place of the other", e.Ref(), prior.Ref())
 				r.doubtful[e.Ref()], r.doubtful[prior.Ref()] = why, why
 			}

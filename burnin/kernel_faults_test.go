@@ -187,6 +187,7 @@ func TestRestart(t *testing.T) {
 				e.BootID = load
 			case PhaseAfter:
 				e.BootID = after
+			case PhaseBMC: // has no boot
 			}
 		}
 	}

@@ -30,7 +30,7 @@ func judgeRestart(r *Readings) Finding {
 	}
 	switch n := len(r.rec.Meta.Restarts); {
 	case prior == "":
-		return f.NotHere("loose files do not tell of which boot they are")
+		return f.NotHere("the evidence does not tell of which boot it is")
 	case n > 0:
 		f.Measured = float64(n)
 		return f.Judged(Warn, fmt.Sprintf("the machine was booted anew since the attempt began, at %s; all was measured again",

@@ -260,6 +260,18 @@ func (p *Profile) catalogueProblems(file string) Problems {
 			problems.add(Position{File: file}, "xid %d: there is no advice for %q", code, entry.Advice)
 		}
 	}
+	problems = append(problems, p.tableMistakes(file)...)
+	for _, pattern := range slices.Concat(p.Match.Product, p.Match.Board, p.Match.Chassis) {
+		if _, err := path.Match(pattern, ""); err != nil {
+			problems.add(Position{File: file}, "match: %q is no pattern", pattern)
+		}
+	}
+	return problems
+}
+
+// tableMistakes are entries of tables that cannot be looked for, or that no ladder of advice follows.
+func (p *Profile) tableMistakes(file string) Problems {
+	var problems Problems
 	for name, rule := range p.Kernel {
 		if _, ok := p.Advice[rule.Advice]; !ok {
 			problems.add(Position{File: file}, "kernel %s: there is no advice for %q", name, rule.Advice)

@@ -43,9 +43,11 @@ func (h *host) newUnit(name, kind, command string, longest time.Duration, now ti
 }
 
 func (u *unit) gpu() bool { return u.kind == "load" && strings.Contains(u.command, "gpu_burn") }
+
 func (u *unit) drives() bool {
 	return u.kind == "load" && strings.Contains(u.command, "/sys/block/nvme")
 }
+
 func (u *unit) memory() bool { return u.kind == "load" && strings.Contains(u.command, "stressapptest") }
 
 // end is when u ended or will end.
