@@ -33,7 +33,7 @@ func (e *Env) acAct(c BMC, cycler ACCycler, name string) Act {
 // acCycle takes the machine's power away, by its BMC where that can do it, else by hand.
 func (e *Env) acCycle(ctx context.Context, c BMC, why string) error {
 	cycler, ok := c.(ACCycler)
-	var err error = redfish.ErrUnsupported
+	err := redfish.ErrUnsupported
 	if ok {
 		err = e.Act(ctx, e.acAct(c, cycler, why+" AC cycle"))
 	}

@@ -90,15 +90,15 @@ func biosLines(found, want map[string]any, now redfish.BIOS) []burnin.BIOSLine {
 	return out
 }
 
-// attributes reads a fact that holds BIOS attributes. Nothing there is no
-// attribute.
-func attributes(f Facts, key string) (map[string]any, error) {
-	if f[key] == "" {
+// biosFound are the attributes as they were before we changed them; nothing there is
+// no attribute.
+func biosFound(f Facts) (map[string]any, error) {
+	if f[FactBIOSFound] == "" {
 		return nil, nil
 	}
 	var out map[string]any
-	if err := json.Unmarshal([]byte(f[key]), &out); err != nil {
-		return nil, fmt.Errorf("fact %s: %w", key, err)
+	if err := json.Unmarshal([]byte(f[FactBIOSFound]), &out); err != nil {
+		return nil, fmt.Errorf("fact %s: %w", FactBIOSFound, err)
 	}
 	return out, nil
 }

@@ -139,7 +139,7 @@ func (biosSettings) keep(ctx context.Context, e *Env, c BMC, w wishes) error {
 	if len(w.unmapped) > 0 {
 		e.Facts[FactUnmapped] = w.missing()
 	}
-	found, err := attributes(e.Facts, FactBIOSFound)
+	found, err := biosFound(e.Facts)
 	if err != nil {
 		return err
 	}
@@ -278,7 +278,7 @@ func (e *Env) waitBIOS(ctx context.Context, c BMC, want map[string]any) error {
 
 // rememberBIOS makes durable what was found, before anything changes.
 func (e *Env) rememberBIOS(ctx context.Context, changes []redfish.BIOSChange) error {
-	found, err := attributes(e.Facts, FactBIOSFound)
+	found, err := biosFound(e.Facts)
 	if err != nil {
 		return err
 	}

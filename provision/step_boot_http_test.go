@@ -66,7 +66,7 @@ func TestBootURIAmongBIOSSettings(t *testing.T) {
 	if f.resets != 2 || f.boot.HTTPBootURI != "" || e.Facts[FactBoot] != "uefi-http" || e.Facts[FactToken] != ticket.Token {
 		t.Errorf("after %d resets boot %+v, facts %v", f.resets, f.boot, e.Facts)
 	}
-	if found, err := attributes(e.Facts, FactBIOSFound); err != nil || found["BootURI"] != "" || found["HTTPBoot"] != "Disabled" {
+	if found, err := biosFound(e.Facts); err != nil || found["BootURI"] != "" || found["HTTPBoot"] != "Disabled" {
 		t.Errorf("kept as found: %v, %v", found, err)
 	}
 	if ok, err := (biosSettings{}).Done(t.Context(), e); !ok || err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,9 +72,7 @@ func (f *updateBMC) WaitUpdate(_ context.Context, job string) (bool, error) {
 }
 
 func (f *updateBMC) SetPower(ctx context.Context, a redfish.PowerAction) error {
-	for entry, version := range f.staged {
-		f.versions[entry] = version
-	}
+	maps.Copy(f.versions, f.staged)
 	return f.fakeBMC.SetPower(ctx, a)
 }
 

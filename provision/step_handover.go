@@ -80,7 +80,7 @@ func (handover) failed(e *Env) (bool, error) {
 // settings are what the BIOS must have at handover, and in words where they come
 // from.
 func (handover) settings(ctx context.Context, e *Env, c BMC) (map[string]any, string, error) {
-	want, err := attributes(e.Facts, FactBIOSFound)
+	want, err := biosFound(e.Facts)
 	if err != nil {
 		return nil, "", err
 	}

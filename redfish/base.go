@@ -97,6 +97,19 @@ func (base) postDone(systemDoc) (done, known bool) { return false, false }
 
 func (base) bootMode() bool { return false }
 
+// serialIn is the first serial that of finds in a chassis.
+func serialIn(chassis []*chassisDoc, of func(*chassisDoc) string) string {
+	for _, ch := range chassis {
+		if ch == nil { // not read
+			continue
+		}
+		if serial := of(ch); serial != "" {
+			return serial
+		}
+	}
+	return ""
+}
+
 func (base) showsEarly() bool { return false }
 
 func (base) uriInBIOS() bool { return false }

@@ -141,7 +141,7 @@ func (r registry) play(free []string, wishes, state map[string]any) map[string]a
 		}
 		value, is := r.forced(name, next)
 		before, was := r.forced(name, state)
-		if is && !(was && equalValue(before, value)) {
+		if is && (!was || !equalValue(before, value)) {
 			next[name] = value
 		}
 	}

@@ -24,24 +24,24 @@ var trees = struct {
 }{byName: map[string]redfishtest.Tree{}}
 
 // captured loads a captured tree, or skips where the captures are not at hand.
-func captured(t testing.TB, name string) redfishtest.Tree {
-	t.Helper()
+func captured(tb testing.TB, name string) redfishtest.Tree {
+	tb.Helper()
 	dir, err := os.Getwd()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			break
 		}
 		if dir == filepath.Dir(dir) {
-			t.Fatal("no go.mod above the test")
+			tb.Fatal("no go.mod above the test")
 		}
 		dir = filepath.Dir(dir)
 	}
 	path := filepath.Join(dir, "..", "shared", "redfish", name+".tar.gz")
 	if _, err := os.Stat(path); err != nil {
-		t.Skipf("captured trees are not at hand: %v", err)
+		tb.Skipf("captured trees are not at hand: %v", err)
 	}
 	trees.mu.Lock()
 	defer trees.mu.Unlock()
@@ -50,21 +50,21 @@ func captured(t testing.TB, name string) redfishtest.Tree {
 	}
 	tree, err := redfishtest.LoadTarGz(path)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	trees.byName[name] = tree
 	return tree
 }
 
 // serve starts a simulated BMC for the life of the test.
-func serve(t testing.TB, opts redfishtest.Options) *redfishtest.BMC {
-	t.Helper()
+func serve(tb testing.TB, opts redfishtest.Options) *redfishtest.BMC {
+	tb.Helper()
 	opts.User, opts.Password = user, password
-	bmc, err := redfishtest.Start(context.WithoutCancel(t.Context()), opts)
+	bmc, err := redfishtest.Start(context.WithoutCancel(tb.Context()), opts)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = bmc.Close() })
+	tb.Cleanup(func() { _ = bmc.Close() })
 	return bmc
 }
 

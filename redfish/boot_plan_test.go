@@ -95,12 +95,14 @@ func TestBootThroughBIOS(t *testing.T) {
 		bios map[string]any // at least these differ
 	}{
 		{
-			"dell", redfish.Boot{Target: "UefiHttp", HTTPBootURI: "http://192.0.2.1/boot.efi", MAC: "b8:3f:d2:d7:f7:4a"},
+			"dell",
+			redfish.Boot{Target: "UefiHttp", HTTPBootURI: "http://192.0.2.1/boot.efi", MAC: "b8:3f:d2:d7:f7:4a"},
 			map[string]any{"HttpDev1Uri": "http://192.0.2.1/boot.efi"},
 		},
 		{"hpe", redfish.Boot{Target: "UefiHttp", HTTPBootURI: "http://192.0.2.1/boot.efi"}, map[string]any{"UrlBootFile": "http://192.0.2.1/boot.efi"}},
 		{
-			"supermicro", redfish.Boot{Target: "UefiHttp", HTTPBootURI: "http://192.0.2.1/boot.efi"},
+			"supermicro",
+			redfish.Boot{Target: "UefiHttp", HTTPBootURI: "http://192.0.2.1/boot.efi"},
 			map[string]any{"BootURI_2953": "http://192.0.2.1/boot.efi", "IPv4HTTPSupport_00F5": "Enabled", "BootDescription_0111": "rackproof"},
 		},
 	} {
@@ -183,7 +185,11 @@ func TestPreflight(t *testing.T) {
 		stage       map[string]any
 		want        string
 	}{
-		{tree: "dell"}, {tree: "hpe"}, {tree: "lenovo"}, {tree: "nvidia_viking"}, {tree: "supermicro"},
+		{tree: "dell"},
+		{tree: "hpe"},
+		{tree: "lenovo"},
+		{tree: "nvidia_viking"},
+		{tree: "supermicro"},
 		{tree: "dell", fault: "lockdown", want: "lockdown:bios+boot+firmware"},
 		{tree: "supermicro", fault: "lockdown", want: "lockdown:bios+boot+firmware"},
 		{tree: "hpe", fault: "lockdown", want: "lockdown:bios"},

@@ -35,6 +35,21 @@ func (c *Client) bootPort(ctx context.Context, place bootPlace, want Boot) (Boot
 		want.Target, want.Path = "UefiTarget", paths[i]
 		return want, true
 	}
+	option, ok := c.portOption(ctx, place, mac, over)
+	switch {
+	case !ok:
+	case place.next && offers("UefiBootNext") && option.Reference != "":
+		want.Target, want.Next = "UefiBootNext", string(option.Reference)
+		return want, true
+	case place.path && offers("UefiTarget") && option.Path != "":
+		want.Target, want.Path = "UefiTarget", string(option.Path)
+		return want, true
+	}
+	return want, false
+}
+
+// portOption is the entry of the boot order for a port: over HTTP, or by PXE.
+func (c *Client) portOption(ctx context.Context, place bootPlace, mac string, over bool) (optionDoc, bool) {
 	var fit []optionDoc
 	var captions []string
 	var unread gaps
@@ -49,17 +64,10 @@ func (c *Client) bootPort(ctx context.Context, place bootPlace, want Boot) (Boot
 			fit, captions = append(fit, *o), append(captions, text)
 		}
 	}
-	i := preferIPv4(captions)
-	switch {
-	case i < 0:
-	case place.next && offers("UefiBootNext") && fit[i].Reference != "":
-		want.Target, want.Next = "UefiBootNext", string(fit[i].Reference)
-		return want, true
-	case place.path && offers("UefiTarget") && fit[i].Path != "":
-		want.Target, want.Path = "UefiTarget", string(fit[i].Path)
-		return want, true
+	if i := preferIPv4(captions); i >= 0 {
+		return fit[i], true
 	}
-	return want, false
+	return optionDoc{}, false
 }
 
 // preferIPv4 picks one of several options of a port, -1 where there is none.

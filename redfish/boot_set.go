@@ -40,48 +40,54 @@ func (c *Client) SetBoot(ctx context.Context, want Boot) error {
 // AMI: OperationSupportedInFutureStateURI, Redfish-Tacklebox #144), there.
 func (c *Client) tryBoot(ctx context.Context, place bootPlace, want Boot) error {
 	bodies := c.bootBodies(place.boot, want)
-	last, elsewhere := c.bootLadder(ctx, place, want, bodies)
+	elsewhere, err := c.bootLadder(ctx, place, want, bodies)
 	if elsewhere == "" {
-		return last
+		return err
 	}
 	c.cfg.Log.InfoContext(ctx, "the boot override is set elsewhere", "bmc", c.cfg.Addr, "uri", elsewhere)
 	place.uri, place.etag = elsewhere, ""
-	again, _ := c.bootLadder(ctx, place, want, bodies)
-	return again
+	_, err = c.bootLadder(ctx, place, want, bodies)
+	return err
 }
 
-func (c *Client) bootLadder(ctx context.Context, place bootPlace, want Boot, bodies []map[string]any) (last error, elsewhere link) {
+// bootLadder returns the place that a refusal names, if one does.
+func (c *Client) bootLadder(ctx context.Context, place bootPlace, want Boot, bodies []map[string]any) (elsewhere link, last error) {
 	uri := place.uri
 	for i, body := range bodies {
 		a, sent := c.patchAnswer(ctx, uri, place.etag, map[string]any{"Boot": body})
 		if sent != nil && statusOf(sent) == 0 && !isLost(sent) {
-			return sent, ""
+			return "", sent
 		}
 		if to := place.futureState(sent); to != "" && to != uri {
-			return sent, to
+			return to, sent
 		}
 		set, err := c.readBack(ctx, a, func() (ok bool, err error) {
 			place, err = c.bootPlace(ctx)
 			return place.boot.same(want) || uri != place.uri && c.stagedBoot(ctx, uri).same(want), err
 		})
 		if err != nil {
-			return fmt.Errorf("read it back: %w", errors.Join(sent, err)), ""
+			return "", fmt.Errorf("read it back: %w", errors.Join(sent, err))
 		}
 		if set {
-			return nil, ""
+			return "", nil
 		}
 		last = fmt.Errorf("accepted, but it reads %s", place.boot)
 		if sent != nil {
 			last = fmt.Errorf("%w, and it reads %s", sent, place.boot)
 		}
-		if errors.Is(sent, ErrAuth) || errors.Is(sent, ErrLockdown) || errors.Is(sent, ErrLicence) {
+		if isFinal(sent) {
 			break
 		}
 		if i+1 < len(bodies) {
 			c.cfg.Log.InfoContext(ctx, "boot override not taken, the next form is tried", "bmc", c.cfg.Addr, "err", last)
 		}
 	}
-	return last, ""
+	return "", last
+}
+
+// isFinal tells a refusal that another form of the same request meets too.
+func isFinal(err error) bool {
+	return errors.Is(err, ErrAuth) || errors.Is(err, ErrLockdown) || errors.Is(err, ErrLicence)
 }
 
 // futureState is the resource that a refusal points to, "" where it does not.

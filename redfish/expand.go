@@ -135,15 +135,24 @@ func (c *Client) roster(ctx context.Context, uri link) ([]member, error) {
 		if err != nil {
 			return all, err
 		}
-		for _, m := range list { // Dell lists a device once per function
-			if m.given() && m.uri == "" || m.uri != "" && !known[m.uri] {
-				known[m.uri] = true
-				all = append(all, m)
-			}
-		}
+		all = append(all, newMembers(list, known)...)
 		next = following
 	}
 	return all, nil
+}
+
+// newMembers are the members that are not known yet, which makes them so: Dell lists a
+// device once per function.
+func newMembers(list []member, known map[link]bool) []member {
+	var fresh []member
+	for _, m := range list {
+		if known[m.uri] || m.uri == "" && !m.given() {
+			continue
+		}
+		known[m.uri] = m.uri != ""
+		fresh = append(fresh, m)
+	}
+	return fresh
 }
 
 // rosterPage reads one page. It is recorded as it would be without $expand: the

@@ -2,6 +2,7 @@ package redfish
 
 import (
 	"context"
+	"slices"
 	"strings"
 )
 
@@ -14,19 +15,10 @@ type nvidia struct{ ami }
 // identify: the CPU baseboard and its serial are a chassis of their own, which
 // the chassis DGX contains. What System shows as its serial is this one.
 func (nvidia) identify(ctx context.Context, c *Client, _ systemDoc, chassis []*chassisDoc, id *Identity) {
-	for _, ch := range chassis {
-		if ch == nil {
-			continue
-		}
-		for _, l := range ch.Links.value.Contains {
-			if !strings.Contains(l.id(), "CPUBaseboard") {
-				continue
-			}
-			for _, board := range each[chassisDoc](ctx, c, links{l}, &gaps{}) {
-				if board != nil {
-					id.BoardSerial = firstOf(id.BoardSerial, board.SerialNumber.clean())
-				}
-			}
-		}
-	}
+	id.BoardSerial = firstOf(id.BoardSerial, serialIn(chassis, func(ch *chassisDoc) string {
+		boards := slices.DeleteFunc(slices.Clone(ch.Links.value.Contains), func(l link) bool {
+			return !strings.Contains(l.id(), "CPUBaseboard")
+		})
+		return serialIn(each[chassisDoc](ctx, c, boards, &gaps{}), func(board *chassisDoc) string { return board.SerialNumber.clean() })
+	}))
 }

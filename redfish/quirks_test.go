@@ -292,8 +292,10 @@ func TestPendingShownAsCurrent(t *testing.T) {
 // wants If-Match and refuses a weak tag. A machine without any is told apart before
 // anything is sent.
 func TestBIOSWithoutSettingsLink(t *testing.T) {
-	unlinked := []string{`"@Redfish.Settings":{"SettingsObject":{"@odata.id":"` + aBIOS + `/SD"},"SupportedApplyTimes":["OnReset"]}`,
-		`"@Redfish.Settings":{"ETag":"Dummyetag","Messages":[{"MessageId":"Base.1.0.SettingsFailed"}]}`}
+	unlinked := []string{
+		`"@Redfish.Settings":{"SettingsObject":{"@odata.id":"` + aBIOS + `/SD"},"SupportedApplyTimes":["OnReset"]}`,
+		`"@Redfish.Settings":{"ETag":"Dummyetag","Messages":[{"MessageId":"Base.1.0.SettingsFailed"}]}`,
+	}
 	client := open(t, serve(t, redfishtest.Options{Tree: edited(t, aBIOS, unlinked...)}))
 	ctx := within(t, time.Minute)
 	bios, err := client.BIOS(ctx)

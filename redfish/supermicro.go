@@ -12,16 +12,13 @@ type supermicro struct{ base }
 
 // identify finds the board's serial in the chassis' Oem part.
 func (supermicro) identify(_ context.Context, _ *Client, _ systemDoc, chassis []*chassisDoc, id *Identity) {
-	for _, ch := range chassis {
-		if ch == nil {
-			continue
-		}
+	id.BoardSerial = firstOf(id.BoardSerial, serialIn(chassis, func(ch *chassisDoc) string {
 		var ext struct {
 			Board text `json:"BoardSerialNumber"`
 		}
 		oem(ch.Oem, "Supermicro", &ext)
-		id.BoardSerial = firstOf(id.BoardSerial, ext.Board.clean())
-	}
+		return ext.Board.clean()
+	}))
 }
 
 // gpus reads the PCIe devices of the chassis: the processors of a SYS-821GE are

@@ -29,7 +29,11 @@ var unseen = [][2]string{
 	{"supermicro", "X11 to X13 and H12 to H14 other than the SYS-821GE; X14"},
 	{"nvidia", "DGX H200, DGX B200, DGX GB300"},
 	{"gigabyte", "G593 and other GPU servers (of the H262-Z63 there are bodies, its BIOS names are numbers)"},
-	{"asrock", "all"}, {"intel", "all"}, {"quanta", "all"}, {"ami", "boards of others"}, {"openbmc", "as it comes"},
+	{"asrock", "all"},
+	{"intel", "all"},
+	{"quanta", "all"},
+	{"ami", "boards of others"},
+	{"openbmc", "as it comes"},
 }
 
 // TestGoldenVendors writes what is known of each line of machines, from the captured

@@ -37,10 +37,10 @@ func (b *BMC) lockedDown(req *request) (reply, bool) {
 	if !change || !b.faults.fireOn("lockdown", "") {
 		return reply{}, false
 	}
-	switch b.vendor {
-	case dell:
+	if b.vendor == dell {
 		return failure(http.StatusForbidden, "IDRAC.2.5.SYS406", "Unable to start the configuration operation because the System Lockdown mode is enabled."), true
-	case hpe:
+	}
+	if b.vendor == hpe {
 		return failure(http.StatusBadRequest, "iLO.2.15.ServerConfigurationLockEnabled", "Server Configuration Lock is enabled."), true
 	}
 	return failure(http.StatusForbidden, "SMC.1.0.OemSystemLockdownEnabled", "System is in lockdown mode. This action is forbidden."), true
