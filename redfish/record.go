@@ -14,9 +14,15 @@ const redacted = "[redacted]"
 
 // secretWords are parts of the names of fields that hold secrets.
 var secretWords = []string{
-	"passw", "passphrase", "token", "secret", "privatekey", "credential", "community",
+	"passw", "passphrase", "token", "secret", "privatekey", "credential", "community", "communities",
 	"sessionkey", "authkey", "authenticationkey", "encryptionkey", "presharedkey",
+	"ipmikey", "v3key", // hashes of a password (iDRAC9)
+	"licensekey", "licencekey", "productkey", "activationkey",
 }
+
+// settingWords are values that such a field has where it is a setting about a secret:
+// PasswordStatus "Unlocked" (R750), LoadAuthentication_Key "Disabled" (SYS-821GE).
+var settingWords = []string{"enabled", "disabled", "locked", "unlocked", "yes", "no", "none", "set", "not set", "installed", "not installed", "setup", "always"}
 
 // secretText finds such a field in a body that is no JSON.
 var secretText = regexp.MustCompile(`(?i)("[^"]*(?:` + strings.Join(secretWords, "|") + `)[^"]*"\s*:\s*)"[^"]*"`)
@@ -128,7 +134,7 @@ func (r *recorder) scrubField(hidden bool, value any) any {
 	}
 	switch v := value.(type) {
 	case string:
-		if v == "" {
+		if v == "" || slices.Contains(settingWords, strings.ToLower(v)) {
 			return v // that none is set is worth knowing and tells nothing
 		}
 		return redacted

@@ -149,7 +149,7 @@ func (a *app) simTree(ctx context.Context, o simOptions) (err error) {
 			return usageError(err, "")
 		}
 	}
-	tree, err := loadTree(o.tree)
+	captured, err := redfishtest.LoadCapture(o.tree)
 	if err != nil {
 		return usageError(err, "give a folder or .tar.gz that holds redfish/v1/…/index.json, as `rackproof bmc ADDR capture` writes it")
 	}
@@ -175,7 +175,7 @@ func (a *app) simTree(ctx context.Context, o simOptions) (err error) {
 		if port != 0 {
 			addr = net.JoinHostPort(host, strconv.Itoa(port+i))
 		}
-		opts := redfishtest.Options{Tree: tree, Listen: addr, Log: a.log}
+		opts := redfishtest.Options{Tree: captured.Tree, Refused: captured.Refused, Listen: addr, Log: a.log}
 		if i == 0 {
 			opts.Faults = o.faults
 		}
@@ -191,17 +191,6 @@ func (a *app) simTree(ctx context.Context, o simOptions) (err error) {
 	}
 	<-ctx.Done()
 	return nil
-}
-
-func loadTree(path string) (redfishtest.Tree, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.IsDir() {
-		return redfishtest.LoadDir(path)
-	}
-	return redfishtest.LoadTarGz(path)
 }
 
 // announce says where everything listens, and writes the files of --out.

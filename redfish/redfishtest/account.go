@@ -20,6 +20,9 @@ func (b *BMC) discoverAccount() error {
 			"Id": strings.TrimPrefix(uri, accounts), "Name": "User Account",
 			"UserName": b.opts.User, "RoleId": "Administrator", "Enabled": true, "Password": nil,
 		})
+		if err == nil {
+			err = b.enlist(uri)
+		}
 		if err != nil {
 			return err
 		}

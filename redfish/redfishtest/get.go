@@ -11,6 +11,9 @@ import (
 // get serves a resource as the tree has it, with what the BMC itself keeps laid over.
 func (b *BMC) get(req *request) reply {
 	raw, tag, ok := b.render(req.key)
+	if refusal, refused := b.opts.Refused[req.key]; refused && !ok {
+		return refusal.reply()
+	}
 	if !ok {
 		return notFound(req.uri)
 	}
@@ -27,6 +30,18 @@ func (b *BMC) get(req *request) reply {
 	}
 	answer := reply{status: http.StatusOK, raw: raw, contentType: "application/json"}
 	return answer.with("ETag", tag)
+}
+
+// reply is the refusal as it was captured.
+func (r Refusal) reply() reply {
+	answer := reply{status: r.Status, raw: r.Body}
+	if len(r.Body) > 0 {
+		answer.contentType = "text/html"
+	}
+	if json.Valid(r.Body) {
+		answer.contentType = "application/json"
+	}
+	return answer
 }
 
 // render returns a body and its ETag. Untouched, it is what the tree has, byte

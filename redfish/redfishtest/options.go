@@ -10,10 +10,11 @@ import (
 // Options say what a BMC serves and how it behaves. The zero value of every
 // field but Tree is usable.
 type Options struct {
-	Tree           Tree             // what to serve; needs /redfish/v1 and one system
-	User, Password string           // the one account; "" means "admin" and "password"
-	Listen         string           // "" means "127.0.0.1:0"
-	Certificate    *tls.Certificate // nil: self-signed, made at start
+	Tree           Tree               // what to serve; needs /redfish/v1 and one system
+	Refused        map[string]Refusal // what it refuses to give, by URI; a body in Tree goes before
+	User, Password string             // the one account; "" means "admin" and "password"
+	Listen         string             // "" means "127.0.0.1:0"
+	Certificate    *tls.Certificate   // nil: self-signed, made at start
 
 	SessionLimit int           // open sessions before a 503; 0 means 16
 	Latency      time.Duration // added to every answer

@@ -115,6 +115,11 @@ func (b *BMC) Put(uri string, body map[string]any) error {
 	if err := b.store.put(key, body); err != nil {
 		return err
 	}
+	return b.enlist(key)
+}
+
+// enlist makes the collection above a resource list it.
+func (b *BMC) enlist(key string) error {
 	parent := path.Dir(key)
 	collection, err := b.store.object(parent)
 	members, ok := collection["Members"].([]any)

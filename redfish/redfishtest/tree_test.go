@@ -130,9 +130,28 @@ func FuzzReadTarGz(f *testing.F) {
 	f.Add(archive(f, files("vendor/")))
 	f.Add([]byte("no archive"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		tree, err := readTarGz(bytes.NewReader(data), "fuzz")
-		if _, ok := tree["/redfish/v1"]; err == nil && !ok {
-			t.Errorf("a tree without a root: %q", slices.Sorted(maps.Keys(tree)))
+		c, err := readTarGz(bytes.NewReader(data), "fuzz")
+		if _, ok := c.Tree["/redfish/v1"]; err == nil && !ok {
+			t.Errorf("a tree without a root: %q", slices.Sorted(maps.Keys(c.Tree)))
 		}
 	})
+}
+
+func TestParseRefusal(t *testing.T) {
+	for _, c := range []struct {
+		file, body string
+		status     int // 0: says nothing
+	}{
+		{"HTTP 405\nAllow: \nContent-Length: 0\n\n", "", 405},
+		{"HTTP 503 Service Unavailable\r\n\r\n{\"error\":{}}\r\n", `{"error":{}}`, 503},
+		{"HTTP 404", "", 404},
+		{"HTTP 200\n\n{}", "", 0},
+		{"404", "", 0},
+		{"", "", 0},
+	} {
+		got, ok := parseRefusal([]byte(c.file))
+		if got.Status != c.status || ok != (c.status != 0) || string(got.Body) != c.body {
+			t.Errorf("%q: %d %q %v, want %d %q", c.file, got.Status, got.Body, ok, c.status, c.body)
+		}
+	}
 }
