@@ -246,6 +246,8 @@ func (j *Judgement) Worst() []Finding {
 func firstHand(f Finding) int {
 	causes := []string{"identity", "gpu.ecc", "gpu.remap", "gpu.xid", "memory.errors"}
 	switch i := slices.Index(causes, f.Check); {
+	case f.Check == "memory.errors" && strings.HasPrefix(f.Quantity, "corrected"):
+		return len(causes) // nothing was damaged by it
 	case slices.Contains(lifetimeQuantities, f.Quantity):
 		return len(causes) + 1 // used, which is no fault
 	case i >= 0:

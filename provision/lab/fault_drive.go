@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -13,8 +14,8 @@ func driveFaults() []Fault {
 			put: driveFault(4, 0xff, func(d *drive, n int) { d.critical = byte(n) }), heal: healDrive,
 		},
 		{
-			Name: "nvme-medium-error", Value: "[SECTOR], default 409600", Does: "a sector cannot be read",
-			put: driveFault(409600, driveSize/512-1, func(d *drive, n int) { d.bad = int64(n) }), heal: healDrive,
+			Name: "nvme-medium-error", Value: "[SECTOR], default 409600", Does: "a sector cannot be read, and the host tries to",
+			put: mediumError, heal: healDrive,
 		},
 		{
 			Name: "nvme-slow", Value: "[IOPS], default 20", Does: "the drive does no more operations a second",
@@ -25,6 +26,24 @@ func driveFaults() []Fault {
 			put: driveFault(1, 1, func(d *drive, _ int) { d.missing = true }), heal: healDrive,
 		},
 	}
+}
+
+// mediumError spoils a sector. A load of seconds reads a part of the drive only, so the
+// host reads the sector now, as a filesystem on it would; one that is off or has another
+// image meets it when it does.
+func mediumError(ctx context.Context, l *Lab, m *Machine, value string) (string, error) {
+	spoil := driveFault(409600, driveSize/512-1, func(d *drive, n int) { d.bad = int64(n) })
+	if note, err := spoil(ctx, l, m, value); err != nil || !m.On() {
+		return note, err
+	}
+	m.mu.Lock()
+	sector := m.hardware.drive.bad
+	m.mu.Unlock()
+	err := m.inHost(ctx, fmt.Sprintf("for d in /dev/nvme[0-9]n1; do dd if=$d of=/dev/null bs=512 skip=%d count=1 iflag=direct 2>/dev/null; done; true", sector))
+	if errors.Is(err, errNoAgent) {
+		return "The host has not read it yet.", nil
+	}
+	return "", err
 }
 
 // driveFault makes the change of a number from 1 to most.
