@@ -123,6 +123,8 @@ func (base) commit(_ context.Context, _ *Client, _ link, staged string) (string,
 	return staged, nil
 }
 
+func (base) acReset(context.Context, *Client) (acReset, error) { return acReset{}, nil }
+
 // updating: nothing tells but the version.
 func (base) updating(context.Context, *Client) (updateState, error) { return updateEnded, nil }
 

@@ -31,8 +31,11 @@ type reader interface {
 	postDone(host systemDoc) (done, known bool)
 }
 
-// updater is what differs in media and firmware.
+// updater is what differs in media, firmware and power.
 type updater interface {
+	// acReset is the vendor's own way to take the power away from the whole machine;
+	// none where its target is "".
+	acReset(ctx context.Context, c *Client) (acReset, error)
 	// offerMedia makes the BMC list its virtual drives where a setting hides them;
 	// it reports whether it did.
 	offerMedia(ctx context.Context, c *Client) (bool, error)

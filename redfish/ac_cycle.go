@@ -1,0 +1,108 @@
+package redfish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// acWait is for how long a machine may be away after its power was cut: its BMC starts
+// too.
+const acWait = 15 * time.Minute
+
+// acReset is one way to cut the power.
+type acReset struct {
+	target string
+	kind   string // ResetType
+}
+
+// ACCycle takes the power away from the whole machine and gives it back, as pulling the
+// cords does, where the BMC offers that: FullPowerCycle, else the vendor's own. The host
+// is switched off before. It is sent once, and seen by a BMC that was away, a new reset
+// time, or a host that came on; what the host does then is its BIOS' setting. It wraps
+// ErrUnsupported where the BMC has no such reset.
+func (c *Client) ACCycle(ctx context.Context) error {
+	host, err := c.host(ctx)
+	if err != nil {
+		return err
+	}
+	reset, err := c.acReset(ctx, host)
+	if err != nil {
+		return err
+	}
+	if err := c.SetPower(ctx, PowerOff); err != nil {
+		return fmt.Errorf("before the AC cycle: %w", err)
+	}
+	before := host.LastReset.clean()
+	sent := c.sendReset(ctx, reset)
+	if refusal(sent) { // some cut the power of a host that is on alone
+		if err := c.SetPower(ctx, PowerOn); err != nil {
+			return fmt.Errorf("before the AC cycle: %w", err)
+		}
+		if host, err = c.host(ctx); err != nil {
+			return err
+		}
+		before = host.LastReset.clean()
+		sent = c.sendReset(ctx, reset)
+	}
+	if sent != nil && !isLost(sent) {
+		return fmt.Errorf("BMC %s: AC cycle: %w; pull the cords", c.cfg.Addr, sent)
+	}
+	return c.awaitCut(ctx, isLost(sent), before)
+}
+
+func (c *Client) acReset(ctx context.Context, host systemDoc) (acReset, error) {
+	allowed, err := c.resets(ctx, host)
+	if err != nil && !errors.Is(err, ErrUnsupported) {
+		return acReset{}, err
+	}
+	const full = "FullPowerCycle"
+	if slices.Contains(allowed, full) {
+		return acReset{string(host.Actions.value.Reset.value.Target), full}, nil
+	}
+	reset, err := c.behaviour.acReset(ctx, c)
+	if err == nil && reset.target == "" {
+		err = fmt.Errorf("BMC %s: %w: no reset that takes the power away; pull the cords", c.cfg.Addr, ErrUnsupported)
+	}
+	return reset, err
+}
+
+// offers gives a reset of an action where it is among the allowed ones.
+func (d actionDoc) offers(kind string) acReset {
+	if d.Target == "" || !slices.Contains(d.Allowed, kind) {
+		return acReset{}
+	}
+	return acReset{string(d.Target), kind}
+}
+
+func (c *Client) sendReset(ctx context.Context, r acReset) error {
+	_, err := c.t.act(ctx, call{method: http.MethodPost, uri: r.target, body: map[string]string{"ResetType": r.kind}})
+	return err
+}
+
+// awaitCut waits until the machine shows that its power was cut. away says that the BMC
+// went with the answer.
+func (c *Client) awaitCut(ctx context.Context, away bool, before string) error {
+	limit, cancel := context.WithTimeout(ctx, acWait)
+	defer cancel()
+	for {
+		host, err := c.host(limit)
+		switch {
+		case err == nil && (away || host.power() == On || host.LastReset.clean() != before):
+			return nil
+		case isLost(err) || errors.Is(err, ErrUnreachable) || notReady(err):
+			away = true
+		case errors.Is(err, ErrAuth) || errors.Is(err, ErrPinMismatch):
+			return err
+		}
+		if pause(limit, c.cfg.Poll) != nil {
+			if ctx.Err() != nil {
+				return fmt.Errorf("BMC %s: %w", c.cfg.Addr, context.Cause(ctx))
+			}
+			return fmt.Errorf("BMC %s: AC cycle: for %s nothing shows that the power was cut; look at the machine, then pull the cords", c.cfg.Addr, acWait)
+		}
+	}
+}
