@@ -104,13 +104,25 @@ func cleanUUID(s string) string {
 	return s
 }
 
-// ownMAC finds the address of the BMC's own port: the one that is up and has the
-// address we came to, not the wire between BMC and host.
+// ownMAC finds the address of the BMC's own port.
 func (c *Client) ownMAC(ctx context.Context, ports link, unread *gaps) string {
+	mac, _ := c.own(ctx, ports, unread)
+	return mac
+}
+
+// ownPort finds the BMC's own port.
+func (c *Client) ownPort(ctx context.Context, ports link, unread *gaps) link {
+	_, port := c.own(ctx, ports, unread)
+	return port
+}
+
+// own finds the BMC's own port: the one that is up and has the address we came to, not
+// the wire between BMC and host.
+func (c *Client) own(ctx context.Context, ports link, unread *gaps) (mac string, port link) {
 	host, _, _ := net.SplitHostPort(c.cfg.Addr)
-	best, most := "", 0
-	docs, _ := resources[ethernetDoc](ctx, c, ports, unread)
-	for _, p := range docs {
+	most := 0
+	docs, uris := resources[ethernetDoc](ctx, c, ports, unread)
+	for i, p := range docs {
 		if p == nil || universalMAC(p.mac()) == "" || p.Enabled.ok && !p.Enabled.value {
 			continue
 		}
@@ -127,10 +139,10 @@ func (c *Client) ownMAC(ctx context.Context, ports link, unread *gaps) string {
 			}
 		}
 		if score > most {
-			best, most = universalMAC(p.mac()), score
+			mac, port, most = universalMAC(p.mac()), uris[i], score
 		}
 	}
-	return best
+	return mac, port
 }
 
 // hostMACs lists the host's network ports, without the virtual wire to the BMC,

@@ -48,6 +48,7 @@ type BMC struct {
 	faults     faults
 	ledger     ledger
 	password   string
+	movedFrom  string // host address before a move
 	rules      passwordRules
 }
 
@@ -88,10 +89,11 @@ func (b *BMC) serve(cert *tls.Certificate) {
 		// BMCs speak HTTP/1.1, and the connection faults need a connection per request.
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
 	}
-	config := &tls.Config{Certificates: []tls.Certificate{*cert}, MinVersion: tls.VersionTLS12}
+	b.server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{*cert}, MinVersion: tls.VersionTLS12}
+	listener := tls.NewListener(b.listener, b.server.TLSConfig)
 	b.wg.Go(func() {
-		err := b.server.Serve(tls.NewListener(b.listener, config))
-		if !errors.Is(err, http.ErrServerClosed) {
+		err := b.server.Serve(listener)
+		if !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) { // it may have moved
 			b.log.Error("simulated BMC stopped serving", "addr", b.Addr(), "error", err)
 		}
 	})
@@ -110,7 +112,11 @@ func (b *BMC) Close() error {
 }
 
 // Addr is the host:port that the BMC listens on.
-func (b *BMC) Addr() string { return b.listener.Addr().String() }
+func (b *BMC) Addr() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.listener.Addr().String()
+}
 
 // URL is the https URL of the BMC, without a path.
 func (b *BMC) URL() string { return "https://" + b.Addr() }

@@ -21,7 +21,9 @@ type Fault struct {
 
 // Faults is the catalogue, in the order of the field list: transport, session,
 // JSON, power, boot, BIOS, jobs, preconditions, virtual media, logs and events.
-func Faults() []Fault { return slices.Concat(catalogue, mediaCatalogue, logCatalogue) }
+func Faults() []Fault {
+	return slices.Concat(catalogue, mediaCatalogue, logCatalogue, networkCatalogue)
+}
 
 // FaultNames lists the names of [Faults].
 func FaultNames() []string {

@@ -42,6 +42,7 @@ func faultCases() map[string]faultCase {
 	maps.Copy(all, machineFaults)
 	maps.Copy(all, mediaFaults)
 	maps.Copy(all, logFaults)
+	maps.Copy(all, networkFaults)
 	return all
 }
 

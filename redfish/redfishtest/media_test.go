@@ -33,7 +33,9 @@ func addSlots(tree redfishtest.Tree) {
 	}
 	tree["/redfish/v1/Managers"] = json.RawMessage(`{"Members":[{"@odata.id":"` + managerURI + `"}],"Members@odata.count":1}`)
 	tree[managerURI] = json.RawMessage(`{"@odata.id":"` + managerURI + `","DateTime":"2024-01-01T00:00:00Z","FirmwareVersion":"11.01",
-		"Actions":{"#Manager.Reset":{"target":"` + managerResetURI + `"}},		"VirtualMedia":{"@odata.id":"` + managerSlotsURI + `"},"LogServices":{"@odata.id":"` + managerURI + `/LogServices"}}`)
+		"Actions":{"#Manager.Reset":{"target":"` + managerResetURI + `"}},		"VirtualMedia":{"@odata.id":"` + managerSlotsURI + `"},
+		"EthernetInterfaces":{"@odata.id":"` + managerURI + `/EthernetInterfaces"},"NetworkProtocol":{"@odata.id":"` + protocolsURI + `"},"LogServices":{"@odata.id":"` + managerURI + `/LogServices"}}`)
+	addPort(tree)
 	tree[managerSlotsURI] = json.RawMessage(`{"Members":[{"@odata.id":"` + cdURI + `"},{"@odata.id":"` + extURI + `"},
 		{"@odata.id":"` + remoteURI + `"}],"Members@odata.count":3}`)
 	tree[systemSlotsURI] = json.RawMessage(`{"Members":[{"@odata.id":"` + systemCD + `"}],"Members@odata.count":1}`)

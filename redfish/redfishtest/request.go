@@ -36,6 +36,10 @@ func (b *BMC) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	b.ledger.enter()
 	leave := sync.OnceFunc(b.ledger.leave)
 	defer leave()
+	if b.stale(r) {
+		cut(w, true)
+		return
+	}
 	req := &request{method: r.Method, uri: r.URL.RequestURI(), header: r.Header}
 	raw, err := req.read(w, r)
 	if err != nil {

@@ -83,6 +83,7 @@ func (b *BMC) discover() error {
 	b.discoverEvents(root)
 	b.discoverUpdates(root)
 	b.discoverManagers(root)
+	b.discoverNetwork(root)
 	if err := b.discoverMedia(root); err != nil {
 		return fmt.Errorf("simulated BMC: %w", err)
 	}
