@@ -4,6 +4,7 @@ import (
 	"net"
 
 	"github.com/rackproof/rackproof/profiles"
+	"github.com/rackproof/rackproof/redfish"
 )
 
 // Batch is the machines of one job. Its name is its identity: a file with the
@@ -75,6 +76,9 @@ type Machine struct {
 	Login   BMCLogin `json:"bmc_login"`
 	SSH     SSH      `json:"ssh"`
 	Boot    Boot     `json:"boot"`
+
+	// Network is what the BMC's own port is to be; nil leaves it alone.
+	Network *redfish.NetworkWish `json:"bmc_network,omitempty"`
 
 	Expect profiles.Expect         `json:"expect,omitzero"`
 	Images map[string]FirmwareFile `json:"images,omitempty"` // newest firmware of its model in the batch's folder, by component

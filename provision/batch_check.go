@@ -36,6 +36,7 @@ func (l *loader) check() {
 		}
 		return strings.ToLower(redfish.Config{Addr: hostPort(m.BMC, 443), Via: m.Via}.Key())
 	})
+	l.freeAddresses()
 	l.unique("serial", "serial", func(m Machine) string { return strings.ToLower(m.Serial) })
 	l.unique("uuid", "UUID", func(m Machine) string { return m.UUID })
 	l.unique("mac", "MAC", func(m Machine) string { return m.MAC })
@@ -81,6 +82,7 @@ func (l *loader) checkMachine(m *Machine, row rowInfo) {
 		l.add(row.at("u"), "u %d: racks have 42 to 58 units", m.U)
 	}
 	l.checkReach(m, row)
+	l.checkNetwork(m, row)
 }
 
 // checkReach looks at how BMC and host are reached.

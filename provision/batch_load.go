@@ -159,6 +159,7 @@ func (l *loader) shared(m *Machine, keys *map[string]profiles.Position, expect *
 			l.fields(n, "bmc", l.login(&m.Login))
 			l.noTLS(n, &m.Login)
 		}
+		f["bmc_network"] = l.bmcNetwork(&m.Network)
 		return f
 	}
 	f["expect"] = func(n ast.Node) { *expect = l.expect(n) }
@@ -169,6 +170,7 @@ func (l *loader) shared(m *Machine, keys *map[string]profiles.Position, expect *
 		}
 	}
 	note("name", l.str(&m.Name))
+	note("bmc_network", l.bmcNetwork(&m.Network))
 	note("bmc", func(n ast.Node) { l.machineBMC(n, m) })
 	note("serial", l.str(&m.Serial))
 	note("uuid", l.str(&m.UUID))

@@ -155,6 +155,15 @@ func TestBatchMistakes(t *testing.T) {
 		{"disk without host", head + "defaults: {boot: {method: disk}}\nmachines: [{name: m, bmc: 10.0.0.1}]\n", "m has no host"},
 		{"old tls", head + "defaults: {bmc: {tls: {legacy: 1.0}}}\nmachines: [{name: m, bmc: 10.0.0.1}]\n", "want true or false"},
 		{"tls", head + "defaults: {bmc: {tls: no}}\nmachines: [{name: m, bmc: 10.0.0.1}]\n", "choose pin, ca:FILE or insecure"},
+		{"a network instead of an address", head + "machines: [{name: m, bmc: 10.0.0.1, bmc_network: {address: 10.0.1.0/24}}]\n", "batch.yaml:3:46: m: bmc_network: 10.0.1.0/24 is the network"},
+		{"an address without its prefix", head + "machines: [{name: m, bmc: 10.0.0.1, bmc_network: {address: 10.0.1.1}}]\n", "want an IPv4 address with its prefix length"},
+		{"a gateway elsewhere", head + "defaults: {bmc_network: {gateway: 10.0.2.1}}\nmachines: [{name: m, bmc: 10.0.0.1, bmc_network: {address: 10.0.1.1/24}}]\n", "gateway 10.0.2.1 is not in the network of 10.0.1.1/24"},
+		{"address and DHCP", head + "machines: [{name: m, bmc: 10.0.0.1, bmc_network: {address: 10.0.1.1/24, dhcp: true}}]\n", "not both"},
+		{"a VLAN that there is not", head + "machines: [{name: m, bmc: 10.0.0.1, bmc_network: {vlan: 4095}}]\n", "1 to 4094"},
+		{"a BMC where another is", head + "machines:\n  - {name: m, bmc: 10.0.0.1}\n  - {name: n, bmc: 10.0.0.2, bmc_network: {address: 10.0.0.1/24}}\n", "batch.yaml:5:43: n: bmc_network: 10.0.0.1 is the address of m"},
+		{"two BMCs to one place", head + "machines:\n  - {name: m, bmc: 10.0.0.1, bmc_network: {address: 10.0.0.3/24}}\n  - {name: n, bmc: 10.0.0.2, bmc_network: {address: 10.0.0.3/24}}\n", "n: bmc_network: 10.0.0.3 is the address of m"},
+		{"network over IPMI", head + "machines: [{name: m, bmc: {addr: 10.0.0.1, protocol: ipmi}, bmc_network: {vlan: 0}}]\n", "over Redfish alone"},
+		{"a name that is none", head + "machines: [{name: m, bmc: 10.0.0.1, bmc_network: {ntp: [a_b]}}]\n", "neither an IP address nor a host name"},
 		{"a key twice", head + "limits: {parallel: 1, parallel: 2}\nmachines: [{name: m, bmc: 10.0.0.1}]\n", "batch.yaml:3:"},
 		{"not YAML", "name: [\n", "batch.yaml:1:"},
 		{"empty", "", "batch.yaml: want one YAML document"},
@@ -177,6 +186,24 @@ func TestBatchMistakes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestBMCNetworkInTheBatch: a machine's keys lie over the defaults, and an address is
+// static.
+func TestBMCNetworkInTheBatch(t *testing.T) {
+	b, err := parse(t, "name: a\nprofile: a40-4\ndefaults: {bmc_network: {gateway: 10.0.1.1, dns: 10.0.1.2, vlan: 12}}\n"+
+		"machines:\n  - {name: m, bmc: \"10.0.0.1:8443\", bmc_network: {address: 10.0.1.7/24, vlan: 0, ntp: [ntp.example], host_name: m-bmc}}\n  - {name: n, bmc: 10.0.0.2}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, n := b.Machines[0].Network, b.Machines[1].Network
+	if m.Address.String() != "10.0.1.7/24" || m.Gateway.String() != "10.0.1.1" || m.DHCP == nil || *m.DHCP || *m.VLAN != 0 ||
+		len(m.DNS) != 1 || len(m.NTP) != 1 || m.HostName != "m-bmc" || b.Machines[0].movedAddr() != "10.0.1.7:8443" {
+		t.Errorf("%+v moves to %s", m, b.Machines[0].movedAddr())
+	}
+	if *n.VLAN != 12 || n.DHCP != nil || n.Address.IsValid() || b.Machines[1].movedAddr() != "10.0.0.2" {
+		t.Errorf("%+v", n)
 	}
 }
 

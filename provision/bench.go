@@ -194,7 +194,7 @@ func (b *Bench) env(t Task, rec Recorder, s *site) (*Env, error) {
 		return nil, err
 	}
 	e := &Env{
-		Run: t.Run, Attempt: t.Attempt, Batch: t.Batch, Machine: t.Machine, Profile: profile, Spec: spec,
+		Run: t.Run, Attempt: t.Attempt, Batch: t.Batch, Machine: b.atBMC(t.Machine, t.Facts), Profile: profile, Spec: spec,
 		Log:   s.log.With("machine", t.Machine.Name, "attempt", t.Attempt, "step", t.Step.Name),
 		Store: store, Facts: t.Facts.Clone(), Boot: s.netboot, Burner: b.Burner,
 		Steps: t.Steps, Repairs: t.Repairs, Version: b.Version,
@@ -206,7 +206,7 @@ func (b *Bench) env(t Task, rec Recorder, s *site) (*Env, error) {
 }
 
 func (b *Bench) openers() openers {
-	o := openers{bmc: b.OpenBMC, node: b.OpenNode}
+	o := openers{bmc: b.OpenBMC, known: b.openKnown, answers: b.answers, node: b.OpenNode}
 	if o.bmc == nil {
 		o.bmc, o.renew = b.openBMC, b.renewBMC
 	}

@@ -132,7 +132,7 @@ func cause(err error, m Machine) string {
 		return ""
 	}
 	text := err.Error()
-	for _, own := range []string{m.Name + ": ", m.BMC, strings.Split(m.BMC, ":")[0], m.Name, m.Serial} {
+	for _, own := range []string{m.Name + ": ", m.BMC, strings.Split(m.BMC, ":")[0], m.movedAddr(), strings.Split(m.movedAddr(), ":")[0], m.Name, m.Serial} {
 		if own != "" {
 			text = strings.ReplaceAll(text, own, "")
 		}

@@ -52,7 +52,10 @@ type Env struct {
 type openers struct {
 	bmc   func(context.Context, Machine) (BMC, error)
 	renew func(context.Context, Machine) (BMC, error) // where another certificate is expected; nil = never
+	known func(ctx context.Context, m Machine, sha256 string) (BMC, error)
 	node  func(context.Context, Machine, Facts) (burnin.Shell, error)
+
+	answers func(context.Context, Machine) bool // somebody, where its BMC is to be; nil = nobody is asked
 }
 
 // Client returns the session with the machine's BMC.

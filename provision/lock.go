@@ -14,7 +14,10 @@ import (
 
 // Lease is the sole right to something: a run, or a BMC. The kernel gives it back
 // when the process ends, however it ends.
-type Lease struct{ f *os.File }
+type Lease struct {
+	f    *os.File
+	also *Lease // that is given back with it
+}
 
 // HeldError says who holds what another wants.
 type HeldError struct {
@@ -65,7 +68,7 @@ func (l *Lease) Release() error {
 	if l == nil || l.f == nil {
 		return nil
 	}
-	err := errors.Join(l.f.Truncate(0), unlockFile(l.f), l.f.Close())
+	err := errors.Join(l.f.Truncate(0), unlockFile(l.f), l.f.Close(), l.also.Release())
 	l.f = nil
 	return err
 }
@@ -79,9 +82,20 @@ func Holder(doing string) string {
 	return fmt.Sprintf("pid %d on %s since %s, %s", os.Getpid(), host, time.Now().UTC().Format("2006-01-02 15:04 UTC"), doing)
 }
 
-// LeaseBMC takes the one lease of a machine's BMC.
+// LeaseBMC takes the one lease of a machine's BMC, and of the address that its network
+// is to be set to.
 func LeaseBMC(state string, run RunID, m Machine) (*Lease, error) {
-	return TakeLease(filepath.Join(state, "locks"), "BMC "+strings.ToLower(redfish.Config{Addr: m.BMC, Via: m.Via}.Key()), Holder(fmt.Sprintf("run %s, machine %s", run, m.Name)))
+	take := func(addr string) (*Lease, error) {
+		return TakeLease(filepath.Join(state, "locks"), "BMC "+strings.ToLower(redfish.Config{Addr: addr, Via: m.Via}.Key()), Holder(fmt.Sprintf("run %s, machine %s", run, m.Name)))
+	}
+	lease, err := take(m.BMC)
+	if err != nil || m.movedAddr() == m.BMC {
+		return lease, err
+	}
+	if lease.also, err = take(m.movedAddr()); err != nil {
+		return nil, errors.Join(err, lease.Release())
+	}
+	return lease, nil
 }
 
 // LeaseRun takes the ownership of a run.

@@ -2,8 +2,11 @@ package provision
 
 import (
 	"errors"
+	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/rackproof/rackproof/redfish"
 )
 
 func TestLeaseIsHeldOnce(t *testing.T) {
@@ -26,6 +29,33 @@ func TestLeaseIsHeldOnce(t *testing.T) {
 	}
 	if _, err := LeaseBMC(dir, "other", m); err != nil {
 		t.Errorf("after release: %v", err)
+	}
+}
+
+// TestLeaseOfBothAddresses: where a BMC is to be is held with where it is.
+func TestLeaseOfBothAddresses(t *testing.T) {
+	dir := t.TempDir()
+	m := Machine{Name: "r1u01", BMC: "192.0.2.7", Network: &redfish.NetworkWish{Address: netip.MustParsePrefix("192.0.2.8/24")}}
+	for range 2 {
+		lease, err := LeaseBMC(dir, "job", m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := LeaseBMC(dir, "other", Machine{BMC: "192.0.2.8"}); err == nil {
+			t.Error("the new address is free for another run")
+		}
+		if err := lease.Release(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := LeaseBMC(dir, "other", Machine{BMC: "192.0.2.8"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LeaseBMC(dir, "job", m); err == nil {
+		t.Error("the new address is held by another run")
+	}
+	if _, err := LeaseBMC(dir, "third", Machine{BMC: "192.0.2.7"}); err != nil {
+		t.Errorf("the old one is kept though the new was refused: %v", err)
 	}
 }
 

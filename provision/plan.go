@@ -128,7 +128,7 @@ func (b *Bench) planEnv(batch *Batch, m Machine) (*Env, error) {
 		return nil, err
 	}
 	e := &Env{
-		Run: t.Run, Batch: batch, Machine: m, Profile: profile, Spec: spec, Log: b.Log, Facts: Facts{}, Boot: s.netboot,
+		Run: t.Run, Batch: batch, Machine: b.atBMC(m, nil), Profile: profile, Spec: spec, Log: b.Log, Facts: Facts{}, Boot: s.netboot,
 		rec: noRecorder{}, intents: map[string]Intent{}, open: b.openers(),
 	}
 	return e, nil

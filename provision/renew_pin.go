@@ -24,7 +24,7 @@ func (e *Env) renewPin(ctx context.Context) error {
 	}
 	id, err := c.Identity(ctx)
 	if err == nil {
-		err = e.sameMachine(id)
+		err = e.sameMachine(id, "after its firmware update")
 	}
 	if err != nil {
 		_ = c.Close()
@@ -46,20 +46,20 @@ func (e *Env) renewPin(ctx context.Context) error {
 }
 
 // sameMachine compares like with like: what both tell must be equal, and something must
-// be told by both.
-func (e *Env) sameMachine(id redfish.Identity) error {
+// be told by both. since says what happened to the BMC since it was read.
+func (e *Env) sameMachine(id redfish.Identity, since string) error {
 	proven := false
 	for _, m := range []struct{ what, was, is string }{{"UUID", e.Facts[FactUUID], id.UUID}, {"BMC MAC", e.Facts[FactBMCMAC], id.BMCMAC}} {
 		if m.was == "" || m.is == "" {
 			continue
 		}
 		if m.was != m.is && (m.what != "UUID" || !sameUUID(m.was, m.is)) {
-			return wrongMachine(e.Machine, fmt.Sprintf("after the firmware update BMC %s has %s %s, before it %s", e.Machine.BMC, m.what, m.is, m.was))
+			return wrongMachine(e.Machine, fmt.Sprintf("BMC %s has %s %s %s, before it %s", e.Machine.BMC, m.what, m.is, since, m.was))
 		}
 		proven = true
 	}
 	if !proven {
-		return wrongMachine(e.Machine, fmt.Sprintf("BMC %s shows another certificate after its firmware update, and neither UUID nor MAC by which it is known", e.Machine.BMC))
+		return wrongMachine(e.Machine, fmt.Sprintf("BMC %s shows %s neither UUID nor MAC by which it is known", e.Machine.BMC, since))
 	}
 	_, err := match(e.Machine, id)
 	return err

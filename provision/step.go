@@ -65,13 +65,15 @@ const (
 	FactHandover  = "handed_over"   // state at handover
 	FactNote      = "note"          // remark for the report
 	FactSwap      = "swap"          // what a retest says of parts that changed places
+	FactBMCAddr   = "bmc_address"   // where the BMC is since its network was set
+	FactBMCWas    = "bmc_was"       // where the batch has it then
 	FactRenewed   = "bmc_renewed"   // the BMC made a new certificate with our firmware update
 	FactJudged    = "judged_again"  // what the attempt was judged before, by which profile and spec
 )
 
 // carried are the facts that outlive an attempt: what was found on arrival is
-// found once.
-var carried = []string{FactBIOSFound}
+// found once, and a BMC stays where its network was set to.
+var carried = []string{FactBIOSFound, FactBMCAddr, FactBMCWas}
 
 // Clone returns a copy that may be changed.
 func (f Facts) Clone() Facts {

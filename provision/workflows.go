@@ -11,6 +11,7 @@ func Qualify() Workflow {
 	return Workflow{Name: "qualify", Steps: []StepInfo{
 		{Step: preflight{}, Timeout: 5 * time.Minute, Tries: 2},                   // can it be done at all
 		{Step: verifyBMC{}, Timeout: 15 * time.Minute, Tries: 3},                  // is it the machine that the batch means
+		{Step: bmcNetwork{}, Timeout: 45 * time.Minute, Tries: 2, Canary: true},   // only where the batch asks for it
 		{Step: firmwareUpdate{}, Timeout: 3 * time.Hour, Tries: 1, Canary: true},  // only where the batch asks for it
 		{Step: biosSettings{}, Timeout: 45 * time.Minute, Tries: 2, Canary: true}, // settings for the test
 		{Step: boot{}, Timeout: 30 * time.Minute, Tries: 2},                       // the live image, or the installed system

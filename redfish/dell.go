@@ -179,7 +179,7 @@ func (dell) obstacles(ctx context.Context, c *Client, host systemDoc) []Obstacle
 			if attrs, _ := attributes(a.body); attrs["Lockdown.1.SystemLockdown"] == "Enabled" {
 				found = append(found, Obstacle{
 					Kind: LockedDown, What: "System Lockdown is on", Do: "set Lockdown.1.SystemLockdown to Disabled in iDRAC",
-					Stops: []string{"bios", "boot", "firmware"}, Source: string(l),
+					Stops: []string{"bios", "boot", "firmware", "bmc-network"}, Source: string(l),
 				})
 			}
 		}

@@ -255,6 +255,6 @@ func joined(list []netip.Addr) string {
 	return strings.Join(words, " ")
 }
 
-// clockTolerance is how far a BMC's clock may be from ours before it is set: reading it
+// ClockTolerance is how far a BMC's clock may be from ours before it is set: reading it
 // takes a moment, and many tell whole seconds.
-const clockTolerance = 5 * time.Second
+const ClockTolerance = 5 * time.Second

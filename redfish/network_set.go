@@ -102,7 +102,7 @@ func (c *Client) setClock(ctx context.Context, place netPlace, want NetworkWish)
 		return nil
 	}
 	_, skew, err := c.Clock(ctx)
-	if err != nil || skew.Abs() <= clockTolerance {
+	if err != nil || skew.Abs() <= ClockTolerance {
 		return err
 	}
 	var doc struct {
@@ -113,7 +113,7 @@ func (c *Client) setClock(ctx context.Context, place netPlace, want NetworkWish)
 	}
 	_, sent := c.patchAnswer(ctx, place.manager, string(doc.ETag), map[string]any{"DateTime": time.Now().UTC().Format("2006-01-02T15:04:05+00:00")})
 	_, skew, err = c.Clock(ctx)
-	return c.portError("clock", sent, err == nil && skew.Abs() <= clockTolerance, err)
+	return c.portError("clock", sent, err == nil && skew.Abs() <= ClockTolerance, err)
 }
 
 // moveBody is what may cut the connection, in one piece: an address without its gateway

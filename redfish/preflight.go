@@ -26,7 +26,7 @@ type Obstacle struct {
 	Kind   ObstacleKind `json:"kind"`
 	What   string       `json:"what"`
 	Do     string       `json:"do"`
-	Stops  []string     `json:"stops"` // of "bios", "boot", "firmware"; empty: a remark
+	Stops  []string     `json:"stops"` // of "bios", "boot", "firmware", "bmc-network"; empty: a remark
 	Source string       `json:"source"`
 }
 
@@ -123,7 +123,7 @@ func (c *Client) waitingJobs(ctx context.Context, collection link) []Obstacle {
 			}
 		default:
 			o.Do = "wait until it has ended"
-			o.Stops = []string{"bios", "boot", "firmware"}
+			o.Stops = []string{"bios", "boot", "firmware", "bmc-network"}
 		}
 		found = append(found, o)
 	}

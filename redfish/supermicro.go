@@ -95,7 +95,7 @@ func (s supermicro) obstacles(ctx context.Context, c *Client, host systemDoc) []
 			if _, err := c.get(ctx, ext.Lockdown, &lock); err == nil && lock.On.value {
 				found = append(found, Obstacle{
 					Kind: LockedDown, What: "System Lockdown is on", Do: "switch SysLockdown off on the BMC's page",
-					Stops: []string{"bios", "boot", "firmware"}, Source: string(ext.Lockdown),
+					Stops: []string{"bios", "boot", "firmware", "bmc-network"}, Source: string(ext.Lockdown),
 				})
 			}
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -8,23 +9,26 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rackproof/rackproof/provision"
 	"github.com/rackproof/rackproof/redfish"
 )
 
 func (a *app) bmcPower(o *bmcOptions) *cobra.Command {
 	return &cobra.Command{
-		Use:   "power [on|off|force-off|restart]",
+		Use:   "power [on|off|force-off|restart|ac-cycle]",
 		Short: "Show or change the power state",
 		Long: "Show the power state of the host, or change it and read it back. off asks the\n" +
-			"operating system first; force-off and restart do not.\n\n" +
+			"operating system first; force-off and restart do not. ac-cycle switches the host off\n" +
+			"and takes the power from the whole machine, BMC included, as pulling the cords does,\n" +
+			"where the BMC offers that; what the host does when it comes back its BIOS says.\n\n" +
 			"Example:\n  rackproof bmc 10.0.12.7 power off\n\n" + exitHelp,
 		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
-		ValidArgs: []string{"on", "off", "force-off", "restart"},
+		ValidArgs: []string{"on", "off", "force-off", "restart", "ac-cycle"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.waits = powerWaits(strings.Join(args, ""))
 			return a.withBMC(cmd.Context(), o, len(args) > 0, func(c bmcClient) error {
 				if len(args) > 0 {
-					if err := c.SetPower(cmd.Context(), redfish.PowerAction(args[0])); err != nil {
+					if err := setPower(cmd.Context(), c, args[0]); err != nil {
 						return err
 					}
 				}
@@ -40,6 +44,17 @@ func (a *app) bmcPower(o *bmcOptions) *cobra.Command {
 			})
 		},
 	}
+}
+
+func setPower(ctx context.Context, c bmcClient, action string) error {
+	if action != "ac-cycle" {
+		return c.SetPower(ctx, redfish.PowerAction(action))
+	}
+	cycler, ok := c.(provision.ACCycler)
+	if !ok {
+		return fmt.Errorf("AC cycle: %w over IPMI; pull the cords", redfish.ErrUnsupported)
+	}
+	return cycler.ACCycle(ctx)
 }
 
 // bootTargets are the words of the command line for the common targets.

@@ -11,6 +11,8 @@ func powerWaits(action string) string {
 	switch action {
 	case "off":
 		return "waits for the operating system to shut down, after " + gracefulWait.String() + " its power is cut"
+	case "ac-cycle":
+		return "waits for the machine to come back; its BMC starts too, which takes minutes"
 	case "":
 		return ""
 	}
