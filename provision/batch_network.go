@@ -62,6 +62,9 @@ func (l *loader) freeAddresses() {
 		taken[key(m, m.BMC)] = m.Name
 	}
 	for i, m := range l.batch.Machines {
+		if m.movedAddr() == m.BMC {
+			continue
+		}
 		to := key(m, m.movedAddr())
 		if other, ok := taken[to]; ok && other != m.Name {
 			l.add(l.rows[i].at("bmc_network"), "%s: bmc_network: %s is the address of %s", m.Name, m.movedAddr(), other)

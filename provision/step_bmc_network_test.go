@@ -265,7 +265,7 @@ func TestStrangerAtTheNewAddress(t *testing.T) {
 		// It came there behind our back, and ours is gone.
 		m.env.intents[actBMCNetwork] = Intent{Act: actBMCNetwork, Mark: stranger.Addr(), Acted: true}
 		_ = m.env.Close()
-		_ = m.BMC.Close()
+		_ = m.Close()
 		err = carryOut(t, bmcNetwork{}, m.env)
 		stuck, ok := errors.AsType[*Stuck](err)
 		if !ok || !strings.Contains(stuck.Do, "No password was sent") || !strings.Contains(stuck.Do, "forget-pin "+movableUUID) {
@@ -280,7 +280,7 @@ func TestStrangerAtTheNewAddress(t *testing.T) {
 	twin := serveBMC(t, redfishtest.Options{Certificate: certificate, Tree: movableTree("ffffffff-4455-6677-8899-aabbccddeeff"), Listen: m.at("127.0.0.4")})
 	m.env.intents[actBMCNetwork] = Intent{Act: actBMCNetwork, Mark: twin.Addr(), Acted: true}
 	_ = m.env.Close()
-	_ = m.BMC.Close()
+	_ = m.Close()
 	err = carryOut(t, bmcNetwork{}, m.env)
 	if _, ok := errors.AsType[*Hands](err); !ok || m.env.Machine.BMC == twin.Addr() || twin.Acts()["network.set"] != 0 {
 		t.Errorf("a twin: %v, spoken to at %s", err, m.env.Machine.BMC)

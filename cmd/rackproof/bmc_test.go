@@ -103,6 +103,7 @@ func TestBMCVerbs(t *testing.T) {
 		{"ADDR power", 0, "On\n", ""},
 		{"ADDR power off", 0, "Off\n", ""},
 		{"ADDR --json power", 0, `"power": "Off"`, ""},
+		{"ADDR power ac-cycle", 1, "", "pull the cords"},
 		{"ADDR power sideways", 2, "", "invalid argument"},
 		{"ADDR boot", 0, "None/Disabled/UEFI\n", ""},
 		{"ADDR boot http --uri http://192.0.2.1/x", 0, "UefiHttp/Once/UEFI\nfrom http://192.0.2.1/x\n", ""},

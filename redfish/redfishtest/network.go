@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // discoverNetwork lets the managers' own ports, their protocols and their clock be set.
@@ -57,7 +58,7 @@ func (b *BMC) patchPort(req *request) reply {
 	if servers, ok := req.body["StaticNameServers"]; ok {
 		object["NameServers"] = servers
 	}
-	b.effect(req, "network.set", fmtKeys(req.body), func() {
+	b.effect(req, "network.set", strings.Join(slices.Sorted(maps.Keys(req.body)), " "), func() {
 		if err := b.store.put(req.key, object); err != nil {
 			b.log.Error("cannot keep network settings", "error", err)
 		}
@@ -78,14 +79,6 @@ func merge(object map[string]any, name string, value any) {
 		return
 	}
 	maps.Copy(old, fresh)
-}
-
-func fmtKeys(body map[string]any) string {
-	out := ""
-	for _, k := range slices.Sorted(maps.Keys(body)) {
-		out += k + " "
-	}
-	return out
 }
 
 // moveTo takes the BMC to another address; its old connections are dead. lost is one at
@@ -139,7 +132,7 @@ func (b *BMC) patchProtocols(req *request) reply {
 		}
 		merge(object, name, value)
 	}
-	b.effect(req, "network.set", fmtKeys(req.body), func() { _ = b.store.put(req.key, object) })
+	b.effect(req, "network.set", strings.Join(slices.Sorted(maps.Keys(req.body)), " "), func() { _ = b.store.put(req.key, object) })
 	return b.vendor.changed()
 }
 
