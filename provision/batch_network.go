@@ -19,7 +19,7 @@ func (l *loader) bmcNetwork(to **redfish.NetworkWish) func(ast.Node) {
 		}
 		l.fields(n, "bmc_network", field{
 			"address": l.prefix(&w.Address), "gateway": l.address(&w.Gateway), "dns": l.addresses(&w.DNS),
-			"host_name": l.host(&w.HostName), "ntp": l.hosts(&w.NTP), "clock": l.yes(&w.Clock),
+			"host_name": l.host(&w.HostName), "ntp": l.hosts(&w.NTP), "clock": l.yes(&w.Clock), "dedicated": l.yes(&w.Dedicated),
 			"dhcp": func(n ast.Node) { w.DHCP = new(bool); l.yes(w.DHCP)(n) },
 			"vlan": func(n ast.Node) { w.VLAN = new(int); l.integer(w.VLAN, 0)(n) },
 		})

@@ -123,6 +123,10 @@ func (base) commit(_ context.Context, _ *Client, _ link, staged string) (string,
 	return staged, nil
 }
 
+func (base) socket(context.Context, *Client, link, link) (socketMode, error) {
+	return socketMode{}, nil
+}
+
 func (base) acReset(context.Context, *Client) (acReset, error) { return acReset{}, nil }
 
 // updating: nothing tells but the version.

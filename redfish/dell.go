@@ -154,23 +154,12 @@ func (dell) obstacles(ctx context.Context, c *Client, host systemDoc) []Obstacle
 	var found []Obstacle
 	var unread gaps
 	defer unread.log(ctx, c)
-	type managerOEM struct {
-		Links maybe[struct {
-			Oem oemDoc `json:"Oem"`
-		}] `json:"Links"`
-	}
-	for _, m := range each[managerOEM](ctx, c, host.Links.value.ManagedBy, &unread) {
-		if m == nil {
-			continue
+	for _, manager := range host.Links.value.ManagedBy {
+		uris, err := c.dellAttributes(ctx, manager)
+		if err != nil {
+			unread.add(manager, err)
 		}
-		var ext struct {
-			Attributes links `json:"DellAttributes"`
-		}
-		oem(m.Links.value.Oem, "Dell", &ext)
-		for _, l := range ext.Attributes {
-			if !strings.HasPrefix(l.id(), "iDRAC") {
-				continue
-			}
+		for _, l := range uris {
 			a, err := c.get(ctx, l, &struct{}{})
 			if err != nil {
 				unread.add(l, err)

@@ -20,7 +20,8 @@ type Network struct {
 	VLAN     *int     `json:"vlan"` // 0: none; nil: not said
 	DNS      []string `json:"dns"`
 	HostName string   `json:"host_name"`
-	NTP      []string `json:"ntp"` // in use; empty: off, or not said
+	NTP      []string `json:"ntp"`    // in use; empty: off, or not said
+	Socket   string   `json:"socket"` // "Dedicated", or how it is shared, in the vendor's words; "": not said
 }
 
 // NetworkWish is what a BMC's port is to be. What is left out stays as it is.
@@ -33,11 +34,14 @@ type NetworkWish struct {
 	HostName string       `json:"host_name,omitempty"`
 	NTP      []string     `json:"ntp,omitempty"`
 	Clock    bool         `json:"clock,omitempty"` // set it to ours where no NTP does
+	// Dedicated is the socket that the BMC shares with no port of the host; false leaves
+	// it as it is.
+	Dedicated bool `json:"dedicated,omitempty"`
 }
 
 // Moves reports that the wish may change where the BMC is reached.
 func (w NetworkWish) Moves() bool {
-	return w.DHCP != nil || w.Address.IsValid() || w.VLAN != nil || w.Gateway.IsValid()
+	return w.DHCP != nil || w.Address.IsValid() || w.VLAN != nil || w.Gateway.IsValid() || w.Dedicated
 }
 
 // NetworkChange is one thing that differs.
@@ -84,6 +88,7 @@ type netPlace struct {
 	manager, port, protocols link
 	doc                      portNetDoc
 	ntp                      protocolsDoc
+	socket                   socketMode
 	network                  Network
 }
 
@@ -118,6 +123,10 @@ func (c *Client) netPlace(ctx context.Context) (netPlace, error) {
 				unread.add(m.Protocols, err)
 			}
 		}
+		var err error
+		if p.socket, err = c.behaviour.socket(ctx, c, port, p.manager); err != nil {
+			unread.add(port, err)
+		}
 		p.network = p.read()
 		return p, nil
 	}
@@ -129,7 +138,7 @@ func (c *Client) netPlace(ctx context.Context) (netPlace, error) {
 
 func (p netPlace) read() Network {
 	d := p.doc
-	n := Network{URI: string(p.port), MAC: cleanMAC(string(d.MAC)), DHCP: d.DHCP.value.Enabled.pointer(), DNS: realAddresses(d.DNS)}
+	n := Network{Socket: p.socket.now, URI: string(p.port), MAC: cleanMAC(string(d.MAC)), DHCP: d.DHCP.value.Enabled.pointer(), DNS: realAddresses(d.DNS)}
 	for _, a := range d.Now {
 		if ip, err := netip.ParseAddr(string(a.Address)); err == nil && !ip.IsUnspecified() {
 			n.Address, n.Mask, n.Gateway = string(a.Address), string(a.Mask), realAddress(string(a.Gateway))
@@ -195,6 +204,9 @@ func (n Network) Changes(w NetworkWish) []NetworkChange {
 	}
 	if len(w.DNS) > 0 {
 		add("DNS", strings.Join(n.DNS, " "), joined(w.DNS))
+	}
+	if w.Dedicated {
+		add("socket", firstOf(n.Socket, "not said"), dedicatedPort)
 	}
 	if w.DHCP != nil {
 		add("DHCP", switchWord(n.DHCP), switchWord(w.DHCP))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -21,6 +22,9 @@ func (c *Client) SetNetwork(ctx context.Context, want NetworkWish) error {
 	differs := map[string]bool{}
 	for _, ch := range place.network.Changes(want) {
 		differs[ch.What] = true
+	}
+	if differs["socket"] && place.socket.uri == "" {
+		return fmt.Errorf("BMC %s: %w: it does not show which socket it uses; set it at the BMC", c.cfg.Addr, ErrUnsupported)
 	}
 	if differs["host name"] {
 		if err := c.setPort(ctx, place, map[string]any{"HostName": want.HostName}, "host name", want); err != nil {
@@ -42,10 +46,25 @@ func (c *Client) SetNetwork(ctx context.Context, want NetworkWish) error {
 			return err
 		}
 	}
-	if body := place.moveBody(want, differs); len(body) > 0 {
-		return c.move(ctx, place, body)
+	return c.setPlace(ctx, place, want, differs)
+}
+
+// setPlace sets what may cut the connection.
+func (c *Client) setPlace(ctx context.Context, place netPlace, want NetworkWish, differs map[string]bool) error {
+	body := place.moveBody(want, differs)
+	switch {
+	case !differs["socket"]:
+	case place.socket.uri == place.port:
+		maps.Copy(body, place.socket.body)
+	default:
+		if err := c.move(ctx, place.socket.uri, "", place.socket.body); err != nil {
+			return err
+		}
 	}
-	return nil
+	if len(body) == 0 {
+		return nil
+	}
+	return c.move(ctx, place.port, string(place.doc.ETag), body)
 }
 
 // setPort changes the port and reads back that what is no longer differs.
@@ -171,8 +190,8 @@ func mask(bits int) string {
 }
 
 // move sends it once.
-func (c *Client) move(ctx context.Context, place netPlace, body map[string]any) error {
-	_, err := c.patchAnswer(ctx, place.port, string(place.doc.ETag), body)
+func (c *Client) move(ctx context.Context, uri link, etag string, body map[string]any) error {
+	_, err := c.patchAnswer(ctx, uri, etag, body)
 	if said(err, notTaken) {
 		return fmt.Errorf("BMC %s: network settings are not taken: %w (%w)", c.cfg.Addr, ErrBadValue, err)
 	}

@@ -1,7 +1,9 @@
 package redfish_test
 
 import (
+	"bytes"
 	"errors"
+	"maps"
 	"net/netip"
 	"strings"
 	"testing"
@@ -16,13 +18,13 @@ import (
 func TestCapturedNetworks(t *testing.T) {
 	for tree, want := range map[string]struct {
 		mac, address, gateway, host, dns, ntp string
-		dhcp                                  string
+		socket                                string
 	}{
-		"dell":          {"b0:7b:25:d6:51:82", "192.168.247.199", "192.168.247.193", "idrac-F54P1G3", "192.168.126.21", "", "on"},
-		"hpe":           {"5c:ed:8c:34:c2:94", "192.168.198.84", "192.168.198.65", "ILOMXQ302099S", "192.168.126.21", "", "on"},
-		"lenovo":        {"08:8f:c3:a5:8a:6f", "192.168.155.147", "192.168.155.129", "XCC-7Z23-J105958B", "192.168.126.14", "", "on"},
-		"nvidia_viking": {"5c:ff:35:fb:e6:e9", "192.168.49.221", "192.168.49.193", "SPR5CFF35FBE6E9", "192.168.4.3", "pool.ntp.org 216.239.35.4", "on"},
-		"supermicro":    {"7c:c2:55:50:a8:ff", "192.168.133.92", "192.168.133.65", "", "192.168.126.14", "", "on"},
+		"dell":          {"b0:7b:25:d6:51:82", "192.168.247.199", "192.168.247.193", "idrac-F54P1G3", "192.168.126.21", "", "Dedicated"},
+		"hpe":           {"5c:ed:8c:34:c2:94", "192.168.198.84", "192.168.198.65", "ILOMXQ302099S", "192.168.126.21", "", ""},
+		"lenovo":        {"08:8f:c3:a5:8a:6f", "192.168.155.147", "192.168.155.129", "XCC-7Z23-J105958B", "192.168.126.14", "", "Dedicated"},
+		"nvidia_viking": {"5c:ff:35:fb:e6:e9", "192.168.49.221", "192.168.49.193", "SPR5CFF35FBE6E9", "192.168.4.3", "pool.ntp.org 216.239.35.4", ""},
+		"supermicro":    {"7c:c2:55:50:a8:ff", "192.168.133.92", "192.168.133.65", "", "192.168.126.14", "", "Failover"},
 	} {
 		c, _ := start(t, tree)
 		n, err := c.Network(within(t, time.Minute))
@@ -31,7 +33,7 @@ func TestCapturedNetworks(t *testing.T) {
 			continue
 		}
 		if n.MAC != want.mac || n.Address != want.address || n.Gateway != want.gateway || n.HostName != want.host ||
-			strings.Join(n.DNS, " ") != want.dns || strings.Join(n.NTP, " ") != want.ntp || n.DHCP == nil || !*n.DHCP || n.VLAN == nil || *n.VLAN != 0 {
+			strings.Join(n.DNS, " ") != want.dns || strings.Join(n.NTP, " ") != want.ntp || n.Socket != want.socket || n.DHCP == nil || !*n.DHCP || n.VLAN == nil || *n.VLAN != 0 {
 			t.Errorf("%s: %+v, want %+v", tree, n, want)
 		}
 	}
@@ -115,6 +117,7 @@ func TestSetNetworkOneByOne(t *testing.T) {
 		{name: "the name alone", want: redfish.NetworkWish{HostName: "new"}, sets: 1},
 		{name: "as it is", want: redfish.NetworkWish{HostName: "old", Address: netip.MustParsePrefix("127.0.0.1/8")}},
 		{name: "a VLAN", want: redfish.NetworkWish{VLAN: &vlan}, sets: 1},
+		{name: "a socket that it does not show", want: redfish.NetworkWish{Dedicated: true, HostName: "new"}, is: redfish.ErrUnsupported, says: "which socket"},
 		{name: "answered and ignored", want: redfish.NetworkWish{HostName: "new"}, fault: "patch-ignored", says: "nothing changed"},
 		{name: "the clock", want: redfish.NetworkWish{Clock: true}, fault: "clock-skew=3600"},
 		{name: "a clock that NTP keeps", want: redfish.NetworkWish{Clock: true, NTP: []string{"ntp.example"}}, sets: 1},
@@ -138,5 +141,31 @@ func TestSetNetworkOneByOne(t *testing.T) {
 				t.Errorf("the clock is off by %s, %v", skew, err)
 			}
 		})
+	}
+}
+
+// TestDedicatedSocket: where the vendor says which socket the BMC uses, it is set with
+// what else may cut the connection, and only where it differs.
+func TestDedicatedSocket(t *testing.T) {
+	want := redfish.NetworkWish{Dedicated: true}
+	for tree, sets := range map[string]int{"supermicro": 1, "dell": 0, "lenovo": 0} {
+		c, bmc := start(t, tree)
+		for range 2 {
+			if err := c.SetNetwork(within(t, time.Minute), want); err != nil || bmc.Acts()["network.set"] != sets {
+				t.Errorf("%s: %v, acts %v", tree, err, bmc.Acts())
+			}
+		}
+		if n, err := c.Network(within(t, time.Minute)); err != nil || len(n.Changes(want)) != 0 {
+			t.Errorf("%s: %+v, %v", tree, n, err)
+		}
+	}
+	shared := maps.Clone(captured(t, "dell"))
+	for uri, body := range shared {
+		shared[uri] = bytes.ReplaceAll(body, []byte(`"NIC.1.Selection": "Dedicated"`), []byte(`"NIC.1.Selection": "LOM1"`))
+	}
+	bmc := serve(t, redfishtest.Options{Tree: shared})
+	_ = open(t, bmc).SetNetwork(within(t, time.Minute), want) // the simulated one has no such PATCH
+	if n := bmc.Requests()["PATCH /redfish/v1/Managers/iDRAC.Embedded.1/Oem/Dell/DellAttributes/iDRAC.Embedded.1"]; n != 1 {
+		t.Errorf("asked %d times, %v", n, bmc.Requests())
 	}
 }

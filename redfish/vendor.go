@@ -31,8 +31,11 @@ type reader interface {
 	postDone(host systemDoc) (done, known bool)
 }
 
-// updater is what differs in media, firmware and power.
+// updater is what differs in media, firmware, power and the BMC's own port.
 type updater interface {
+	// socket is the vendor's setting of which socket the BMC uses; port is that of the
+	// BMC, an EthernetInterface of manager.
+	socket(ctx context.Context, c *Client, port, manager link) (socketMode, error)
 	// acReset is the vendor's own way to take the power away from the whole machine;
 	// none where its target is "".
 	acReset(ctx context.Context, c *Client) (acReset, error)
