@@ -2,6 +2,7 @@ package redfish_test
 
 import (
 	"context"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -54,6 +55,16 @@ func verbs() []verb {
 			}
 			return c.EjectMedia(ctx, slot)
 		}},
+		{"diagnostics", func(ctx context.Context, c *redfish.Client) error {
+			bounded, cancel := context.WithTimeout(ctx, 3*time.Second) // some faults never end
+			defer cancel()
+			_, err := c.CollectDiagnostic(bounded, "manager-a", io.Discard, redfish.CollectOptions{})
+			return err
+		}},
+		{"capture", func(ctx context.Context, c *redfish.Client) error {
+			_, err := c.Capture(ctx, redfish.CaptureOptions{})
+			return err
+		}},
 		{"restart", power(redfish.Restart)},
 		{"off", power(redfish.PowerOff)},
 		{"on", power(redfish.PowerOn)},
@@ -87,14 +98,18 @@ func machineTree() redfishtest.Tree {
 		s + "/VirtualMedia": []byte(`{"Members":[{"@odata.id":"` + s + `/VirtualMedia/CD1"}]}`),
 		s + "/VirtualMedia/CD1": []byte(`{"@odata.id":"` + s + `/VirtualMedia/CD1","Id":"CD1","MediaTypes":["CD"],"Inserted":false,"Image":null,"ConnectedVia":"NotConnected",
 			"Actions":{"#VirtualMedia.InsertMedia":{"target":"` + s + `/VirtualMedia/CD1/Insert"},"#VirtualMedia.EjectMedia":{"target":"` + s + `/VirtualMedia/CD1/Eject"}}}`),
-		s + "/LogServices":             []byte(`{"Members":[{"@odata.id":"` + s + `/LogServices/SEL"}]}`),
-		s + "/LogServices/SEL":         []byte(`{"@odata.id":"` + s + `/LogServices/SEL","Id":"SEL","LogEntryType":"SEL","Entries":{"@odata.id":"` + s + `/LogServices/SEL/Entries"}}`),
-		s + "/LogServices/SEL/Entries": []byte(`{"Members":[{"@odata.id":"` + s + `/LogServices/SEL/Entries/1","Id":"1","Created":"2024-01-01T00:00:00Z","Message":"ECC","Severity":"Warning"}]}`),
-		c:                              []byte(`{"Id":"a","SerialNumber":"C1","Thermal":{"@odata.id":"` + c + `/Thermal"}}`),
-		c + "/Thermal":                 []byte(`{"Temperatures":[{"MemberId":"0","Name":"CPU1","ReadingCelsius":40,"Status":{"State":"Enabled"}}]}`),
-		"/redfish/v1/Managers":         []byte(`{"Members":[{"@odata.id":"/redfish/v1/Managers/a"}]}`),
-		"/redfish/v1/Managers/a":       []byte(`{"Id":"a","FirmwareVersion":"1","DateTime":"2024-01-01T00:00:00Z"}`),
-		"/redfish/v1/UpdateService":    []byte(`{"FirmwareInventory":{"@odata.id":"/redfish/v1/UpdateService/FirmwareInventory"}}`),
+		s + "/LogServices":                   []byte(`{"Members":[{"@odata.id":"` + s + `/LogServices/SEL"}]}`),
+		s + "/LogServices/SEL":               []byte(`{"@odata.id":"` + s + `/LogServices/SEL","Id":"SEL","LogEntryType":"SEL","Entries":{"@odata.id":"` + s + `/LogServices/SEL/Entries"}}`),
+		s + "/LogServices/SEL/Entries":       []byte(`{"Members":[{"@odata.id":"` + s + `/LogServices/SEL/Entries/1","Id":"1","Created":"2024-01-01T00:00:00Z","Message":"ECC","Severity":"Warning"}]}`),
+		c:                                    []byte(`{"Id":"a","SerialNumber":"C1","Thermal":{"@odata.id":"` + c + `/Thermal"}}`),
+		c + "/Thermal":                       []byte(`{"Temperatures":[{"MemberId":"0","Name":"CPU1","ReadingCelsius":40,"Status":{"State":"Enabled"}}]}`),
+		"/redfish/v1/Managers":               []byte(`{"Members":[{"@odata.id":"/redfish/v1/Managers/a"}]}`),
+		"/redfish/v1/Managers/a":             []byte(`{"Id":"a","FirmwareVersion":"1","DateTime":"2024-01-01T00:00:00Z","LogServices":{"@odata.id":"/redfish/v1/Managers/a/LogServices"}}`),
+		"/redfish/v1/Managers/a/LogServices": []byte(`{"Members":[{"@odata.id":"/redfish/v1/Managers/a/LogServices/Dump"}]}`),
+		"/redfish/v1/Managers/a/LogServices/Dump": []byte(`{"@odata.id":"/redfish/v1/Managers/a/LogServices/Dump","Id":"Dump","Entries":{"@odata.id":"/redfish/v1/Managers/a/LogServices/Dump/Entries"},
+			"Actions":{"#LogService.CollectDiagnosticData":{"target":"/redfish/v1/Managers/a/LogServices/Dump/Collect"}}}`),
+		"/redfish/v1/Managers/a/LogServices/Dump/Entries": []byte(`{"Members":[]}`),
+		"/redfish/v1/UpdateService":                       []byte(`{"FirmwareInventory":{"@odata.id":"/redfish/v1/UpdateService/FirmwareInventory"}}`),
 		"/redfish/v1/UpdateService/FirmwareInventory":     []byte(`{"Members":[{"@odata.id":"/redfish/v1/UpdateService/FirmwareInventory/BMC"}]}`),
 		"/redfish/v1/UpdateService/FirmwareInventory/BMC": []byte(`{"@odata.id":"/redfish/v1/UpdateService/FirmwareInventory/BMC","Id":"BMC","Version":"1"}`),
 		"/redfish/v1/TaskService":                         []byte(`{"Tasks":{"@odata.id":"/redfish/v1/TaskService/Tasks"}}`),

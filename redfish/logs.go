@@ -23,6 +23,9 @@ type logServiceDoc struct {
 	DateTime text   `json:"DateTime"`
 	Offset   text   `json:"DateTimeLocalOffset"`
 	Max      number `json:"MaxNumberOfRecords"`
+	Actions  maybe[struct {
+		Collect maybe[collectDoc] `json:"#LogService.CollectDiagnosticData"`
+	}] `json:"Actions"`
 }
 
 // hardwareLog takes the system event log wherever it stands, and the event log of

@@ -126,6 +126,15 @@ func (c call) payload() ([]byte, error) {
 
 // hop is one request and its whole answer.
 func (t *transport) hop(ctx context.Context, c call, to *url.URL, payload []byte) (*answer, error) {
+	req, err := t.request(ctx, c, to, payload)
+	if err != nil {
+		return nil, err
+	}
+	return t.exchange(req)
+}
+
+// request makes one of a call, signed.
+func (t *transport) request(ctx context.Context, c call, to *url.URL, payload []byte) (*http.Request, error) {
 	var body io.Reader
 	if payload != nil {
 		body = bytes.NewReader(payload)
@@ -153,7 +162,7 @@ func (t *transport) hop(ctx context.Context, c call, to *url.URL, payload []byte
 		req.Header.Set("If-Match", c.ifMatch)
 	}
 	t.session.sign(req)
-	return t.exchange(req)
+	return req, nil
 }
 
 // exchange sends a request and reads the answer.

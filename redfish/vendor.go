@@ -10,6 +10,18 @@ type behaviour interface {
 	writer
 	keeper
 	updater
+	diagnoser
+}
+
+// diagnoser is what differs in diagnostics.
+type diagnoser interface {
+	// diagnostics lists what can be collected; services are the log services that
+	// collect.
+	diagnostics(ctx context.Context, c *Client, services []collectService, unread *gaps) []diagnosticWay
+	// screen is a picture of the host's screen, as PNG.
+	screen(ctx context.Context, c *Client) ([]byte, error)
+	// postCode is the last POST code of the host, in hex; "" where the BMC tells none.
+	postCode(ctx context.Context, c *Client, host systemDoc) (string, error)
 }
 
 // keeper is what differs in what is kept.

@@ -17,7 +17,7 @@ import (
 var update = flags.Bool("update", false, "rewrite docs/vendors.md")
 
 // vendorRow is one line of machines in the table.
-type vendorRow struct{ maker, model, firmware, known, intents, boot, uri, port, media, source string }
+type vendorRow struct{ maker, model, firmware, known, intents, boot, uri, port, media, diagnostics, source string }
 
 // unseen are machines of our trade of which there is neither a capture nor a
 // document at hand: nothing is claimed of them. They get what their maker's seen
@@ -56,22 +56,22 @@ func TestGoldenVendors(t *testing.T) {
 			}
 			rows = append(rows, vendorRow{
 				maker: m.maker, model: table.model, firmware: table.firmware, known: string(table.standing), intents: tableIntents(table),
-				boot: "not seen", uri: "not seen", port: "not seen", media: "not seen", source: table.source,
+				boot: "not seen", uri: "not seen", port: "not seen", media: "not seen", diagnostics: "not seen", source: table.source,
 			})
 		}
 	}
 	for _, u := range unseen {
-		rows = append(rows, vendorRow{u[0], u[1], "", "not seen", "", "", "", "", "", ""})
+		rows = append(rows, vendorRow{maker: u[0], model: u[1], known: "not seen"})
 	}
 	var b strings.Builder
 	b.WriteString("# Machines and what is known of them\n\n" +
 		"Written by `go test ./redfish -run GoldenVendors -update` from captured trees and the tables of package redfish; a test compares.\n" +
 		"*seen*: in a capture of such a machine. *documented*: in the named document. *not seen*: nothing is claimed;\n" +
 		"the standard behaviour serves, and what does not fit is told before anything is changed.\n\n" +
-		"| maker | model | firmware | known | BIOS intents | boot targets | boot URI | boot by port | virtual media | source |\n" +
-		"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+		"| maker | model | firmware | known | BIOS intents | boot targets | boot URI | boot by port | virtual media | diagnostics | source |\n" +
+		"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, r := range rows {
-		fmt.Fprintf(&b, "| %s |\n", strings.Join([]string{r.maker, r.model, r.firmware, r.known, r.intents, r.boot, r.uri, r.port, r.media, r.source}, " | "))
+		fmt.Fprintf(&b, "| %s |\n", strings.Join([]string{r.maker, r.model, r.firmware, r.known, r.intents, r.boot, r.uri, r.port, r.media, r.diagnostics, r.source}, " | "))
 	}
 	path := filepath.Join("..", "docs", "vendors.md")
 	if *update {
@@ -147,6 +147,7 @@ func treeRow(t *testing.T, name string) vendorRow {
 		}
 	}
 	row.port = portWay(ctx, t, c)
+	row.diagnostics = diagnosticWords(ctx, t, c)
 	if slots, err := c.Media(ctx); err == nil {
 		row.media = ""
 		for _, s := range slots {
@@ -175,6 +176,35 @@ func treeIntents(ctx context.Context, t *testing.T, c *Client) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// diagnosticWords names what can be collected, the screen among it.
+func diagnosticWords(ctx context.Context, t *testing.T, c *Client) string {
+	t.Helper()
+	list, err := c.Diagnostics(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words []string
+	for _, d := range list {
+		words = append(words, d.Name+" ("+d.Known+")")
+	}
+	if _, err := c.Screen(ctx); err == nil {
+		words = append(words, "screen (documented)")
+	}
+	if code, err := c.behaviour.postCode(ctx, c, systemDocOf(ctx, t, c)); err == nil && code != "" {
+		words = append(words, "POST code (seen)")
+	}
+	return strings.Join(words, ", ")
+}
+
+func systemDocOf(ctx context.Context, t *testing.T, c *Client) systemDoc {
+	t.Helper()
+	host, err := c.host(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return host
 }
 
 // portWay tries the machine's own ports until one can be booted from.

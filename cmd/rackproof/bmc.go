@@ -39,6 +39,8 @@ const bmcLong = `Drive one BMC by hand, over Redfish, or over IPMI with --protoc
   sensors                            what the BMC measures, with its limits
   sel                                the log of hardware events
   console                            the host's serial console (IPMI)
+  screen                             a picture of the host's screen
+  diagnostics [collect]              what the vendor's support wants, as files
   capture                            its whole tree, redacted, for sim --tree
   locate [on|off]                    show or switch the locator LED
   password rotate                    give the account a new password
@@ -100,7 +102,7 @@ func (a *app) bmcVerbs(o *bmcOptions) *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		RunE: func(*cobra.Command, []string) error {
-			return usageError(errors.New("what shall the BMC do? power, boot, media, bios, inventory, firmware, sensors, sel, console, capture, locate, password or forget-pin"), "rackproof bmc --help")
+			return usageError(errors.New("what shall the BMC do? power, boot, media, bios, inventory, firmware, sensors, sel, console, screen, diagnostics, capture, locate, password or forget-pin"), "rackproof bmc --help")
 		},
 		PersistentPreRun: func(*cobra.Command, []string) {
 			if a.verbose {
@@ -116,7 +118,7 @@ func (a *app) bmcVerbs(o *bmcOptions) *cobra.Command {
 	f.BoolVar(&a.json, "json", a.json, "results as JSON on stdout")
 	f.BoolVarP(&a.verbose, "verbose", "v", a.verbose, "log what is done to stderr")
 	f.StringVar(&a.stateDir, "state", a.stateDir, "state `folder`")
-	root.AddCommand(a.bmcPower(o), a.bmcBoot(o), a.bmcMedia(o), a.bmcBIOS(o), a.bmcInventory(o), a.bmcFirmware(o), a.bmcSensors(o), a.bmcSEL(o), a.bmcConsole(o), a.bmcCapture(o), a.bmcLocate(o), a.bmcPassword(o), a.bmcForgetPin(o))
+	root.AddCommand(a.bmcPower(o), a.bmcBoot(o), a.bmcMedia(o), a.bmcBIOS(o), a.bmcInventory(o), a.bmcFirmware(o), a.bmcSensors(o), a.bmcSEL(o), a.bmcConsole(o), a.bmcScreen(o), a.bmcDiagnostics(o), a.bmcCapture(o), a.bmcLocate(o), a.bmcPassword(o), a.bmcForgetPin(o))
 	return root
 }
 

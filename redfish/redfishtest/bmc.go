@@ -30,26 +30,27 @@ type BMC struct {
 
 	hookMu sync.Mutex // held while a hook runs; never together with mu
 
-	mu         sync.Mutex // guards all below
-	closed     bool
-	lastHook   chan struct{} // closed when the newest hook beside the power acts is done
-	store      *store
-	systems    []*system
-	slots      []*slot // of virtual media
-	logs       []*logService
-	events     *events
-	updates    *updates
-	away       bool // restarting: nothing answers
-	overlays   map[string]func(object map[string]any)
-	systemsURI string
-	routes     map[string]route
-	sessions   *sessions
-	tasks      *tasks
-	faults     faults
-	ledger     ledger
-	password   string
-	movedFrom  string // host address before a move
-	rules      passwordRules
+	mu          sync.Mutex // guards all below
+	closed      bool
+	lastHook    chan struct{} // closed when the newest hook beside the power acts is done
+	store       *store
+	systems     []*system
+	slots       []*slot // of virtual media
+	logs        []*logService
+	events      *events
+	updates     *updates
+	diagnostics *diagnostics
+	away        bool // restarting: nothing answers
+	overlays    map[string]func(object map[string]any)
+	systemsURI  string
+	routes      map[string]route
+	sessions    *sessions
+	tasks       *tasks
+	faults      faults
+	ledger      ledger
+	password    string
+	movedFrom   string // host address before a move
+	rules       passwordRules
 }
 
 // Start serves opts.Tree until ctx ends or [BMC.Close] is called.

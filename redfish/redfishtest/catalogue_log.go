@@ -21,4 +21,16 @@ var logCatalogue = []Fault{
 		Name: "sse-closes", Value: duration, Default: "1s", Quirk: 83, Seen: "iDRAC-Telemetry 141",
 		Doc: "the event stream is closed after a time",
 	},
+	{
+		Name: "diagnostics-licence", Value: "name of the licence", Default: "DCMS", Quirk: 60, Seen: "Supermicro, iDRAC LIC501",
+		Doc: "collecting diagnostics is a 403 that names the missing licence",
+	},
+	{
+		Name: "diagnostics-endless", Quirk: 69, Seen: "dumps of a controller that hangs",
+		Doc: "the task of a collection runs for ever",
+	},
+	{
+		Name: "diagnostics-no-file", Quirk: 69, Seen: "a dump service whose space is full",
+		Doc: "the task of a collection ends well and there is no file",
+	},
 }

@@ -43,6 +43,7 @@ func faultCases() map[string]faultCase {
 	maps.Copy(all, mediaFaults)
 	maps.Copy(all, logFaults)
 	maps.Copy(all, networkFaults)
+	maps.Copy(all, diagnosticsFaults)
 	return all
 }
 

@@ -10,6 +10,9 @@ import (
 
 // get serves a resource as the tree has it, with what the BMC itself keeps laid over.
 func (b *BMC) get(req *request) reply {
+	if file, ok := b.file(req); ok {
+		return file
+	}
 	raw, tag, ok := b.render(req.key)
 	if refusal, refused := b.opts.Refused[req.key]; refused && !ok {
 		return refusal.reply()
@@ -29,6 +32,9 @@ func (b *BMC) get(req *request) reply {
 		return *refusal
 	}
 	answer := reply{status: http.StatusOK, raw: raw, contentType: "application/json"}
+	if at := b.tasks.named(req.key); at != "" {
+		answer = answer.with("Location", at)
+	}
 	return answer.with("ETag", tag)
 }
 

@@ -72,7 +72,7 @@ func (l *ledger) leave() { l.inFlight.Add(-1) }
 // "power.off", "power.reset", "power.nmi", "power.request" (a graceful reset that
 // no operating system heard), "boot.set", "boot.used" (an override
 // was taken at a boot), "bios.stage", "bios.apply", "bios.reset", "bios.discard", "task.delete", "locator.set", "task.create",
-// "media.insert", "media.eject", "log.clear", "event.test",
+// "media.insert", "media.eject", "log.clear", "event.test", "diagnostics.collect",
 // "firmware.update", "firmware.activate", "bmc.reset",
 // "session.create", "session.delete", "session.expire", "account.password",
 // "property.set". What a fault made void is in the log only, marked Lost.

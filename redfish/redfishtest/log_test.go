@@ -27,7 +27,7 @@ func addLogs(tree redfishtest.Tree) {
 	tree[managerURI+"/LogServices"] = json.RawMessage(`{"Members":[{"@odata.id":"` + selURI + `"}]}`)
 	tree[selURI] = json.RawMessage(`{"@odata.id":"` + selURI + `","Id":"SEL","LogEntryType":"SEL","MaxNumberOfRecords":4,
 		"DateTime":"2024-01-01T00:00:00+00:00","Entries":{"@odata.id":"` + entriesURI + `"},
-		"Actions":{"#LogService.ClearLog":{"target":"` + clearURI + `"}}}`)
+		"Actions":{"#LogService.ClearLog":{"target":"` + clearURI + `"},"#LogService.CollectDiagnosticData":{"target":"` + collectURI + `"}}}`)
 	old := `{"@odata.id":"` + entriesURI + `/7","Id":"7","Created":"2024-01-01T00:00:00Z","Message":"old"}`
 	tree[entriesURI+"/7"] = json.RawMessage(old)
 	tree[entriesURI] = json.RawMessage(`{"Members":[` + old + `],"Members@odata.count":1}`)

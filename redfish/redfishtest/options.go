@@ -56,6 +56,9 @@ type Hooks struct {
 	// OnMedia: an image was inserted into a virtual drive, or ejected (image "").
 	// slot is its Id. A boot waits until it returned. Its context ends with the BMC.
 	OnMedia func(ctx context.Context, slot, image string)
+	// OnDiagnostics makes what a collection for the vendor's support gives; name is what
+	// was asked for, parameters those of the action. Its context ends with the BMC.
+	OnDiagnostics func(ctx context.Context, name string, parameters map[string]any) []byte
 	// OnBIOS: staged attributes took effect, just before OnBoot.
 	OnBIOS func(ctx context.Context, applied map[string]any)
 }

@@ -80,6 +80,7 @@ func (b *BMC) discover() error {
 	b.discoverLockdown()
 	b.discoverClocks(root)
 	b.discoverLogs(root)
+	b.discoverDiagnostics()
 	b.discoverEvents(root)
 	b.discoverUpdates(root)
 	b.discoverManagers(root)

@@ -32,7 +32,9 @@ type task struct {
 	message       message
 	started       time.Time
 	ended         time.Time
-	read          bool // it was served once; then task-vanishes may hide it
+	location      string         // header of its last answer, where it names what came of it
+	extra         map[string]any // laid over it when it ended
+	read          bool           // it was served once; then task-vanishes may hide it
 }
 
 func (b *BMC) discoverTasks(root map[string]any) {
@@ -174,6 +176,16 @@ func (ts *tasks) resource(b *BMC, key string) (map[string]any, bool) {
 	return nil, false
 }
 
+// named is the Location of a task's answer, "" while it has none.
+func (ts *tasks) named(key string) string {
+	for _, t := range ts.list {
+		if (key == t.uri || key == t.job) && !t.ended.IsZero() {
+			return t.location
+		}
+	}
+	return ""
+}
+
 // index lists the captured members and ours.
 func (ts *tasks) index(b *BMC, key, kind string, uri func(*task) string) map[string]any {
 	members := map[string]bool{}
@@ -197,6 +209,7 @@ func (t *task) body(uri string) map[string]any {
 	}
 	if !t.ended.IsZero() {
 		body["EndTime"] = t.ended.UTC().Format(time.RFC3339)
+		maps.Copy(body, t.extra)
 	}
 	return body
 }
