@@ -13,14 +13,14 @@ var macText = regexp.MustCompile(`(?i)\b(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}\b|\b[0
 
 // mentions reports whether a text names the Ethernet address.
 func mentions(text, mac string) bool {
-	return slices.ContainsFunc(macText.FindAllString(text, -1), func(s string) bool { return cleanMAC(s) == mac })
+	return slices.ContainsFunc(macText.FindAllString(text, -1), func(s string) bool { return CleanMAC(s) == mac })
 }
 
 // bootPort turns a network port into what the BMC's override can name: a UEFI path
 // that it lists (iLO5, gofish #455), or an entry of the boot order. ok is false
 // where it can name none.
 func (c *Client) bootPort(ctx context.Context, place bootPlace, want Boot) (Boot, bool) {
-	mac := cleanMAC(want.MAC)
+	mac := CleanMAC(want.MAC)
 	over := strings.EqualFold(want.Target, "UefiHttp")
 	offers := func(target string) bool {
 		return len(place.boot.Allowed) == 0 || slices.Contains(place.boot.Allowed, target)
@@ -81,7 +81,7 @@ func preferIPv4(options []string) int {
 // portFunction finds the Id of the network function that has the address, by which
 // a vendor's BIOS names its ports.
 func (c *Client) portFunction(ctx context.Context, mac string) string {
-	mac = cleanMAC(mac)
+	mac = CleanMAC(mac)
 	var unread gaps
 	defer unread.log(ctx, c)
 	for _, ch := range c.chassis(ctx, &unread) {

@@ -20,7 +20,22 @@ func (dell) identify(_ context.Context, _ *Client, host systemDoc, _ []*chassisD
 	id.BoardSerial = firstOf(id.BoardSerial, id.SystemSerial)
 }
 
+// tells: an iDRAC gives its tag and its own MAC to everybody (R750, 6.00.30).
+func (dell) tells(root rootDoc, g *Greeting) {
+	var ext struct {
+		Tag text `json:"ServiceTag"`
+		MAC text `json:"ManagerMACAddress"`
+	}
+	oem(root.Oem, "Dell", &ext)
+	g.Serial, g.MAC = ext.Tag.clean(), CleanMAC(string(ext.MAC))
+}
+
+// named: the name of an iDRAC is "idrac-" and the tag (R750, 6.00.30; so the iDRAC9
+// user's guide, DNS iDRAC Name).
+func (dell) named(host string) string { return factoryName(dellName, host) }
+
 var (
+	dellName   = regexp.MustCompile(`^IDRAC-([0-9A-Z]{7})$`)
 	dellSlot   = regexp.MustCompile(`\.Slot\.(\d+)`)
 	dellDevice = regexp.MustCompile(`^(\d+)-(\d+)$`)
 )

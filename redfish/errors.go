@@ -18,6 +18,7 @@ var (
 	ErrAmbiguousSystem = errors.New("not exactly one host system")
 	ErrPinMismatch     = errors.New("BMC certificate is not the pinned one")
 	ErrUnreachable     = errors.New("BMC does not answer")
+	ErrNoRedfish       = errors.New("no Redfish service")
 	ErrJobFailed       = errors.New("BMC job failed")
 	ErrBadValue        = errors.New("value is not allowed")
 	ErrLicence         = errors.New("BMC wants a licence for it")

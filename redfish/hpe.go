@@ -1,9 +1,36 @@
 package redfish
 
-import "context"
+import (
+	"context"
+	"regexp"
+	"strings"
+)
 
 // hpe is iLO. Fixture: ProLiant DL385 Gen10 Plus v2, iLO5 2.72.
 type hpe struct{ base }
+
+// tells: iLO names the server as its product, and gives its own name and version to
+// everybody (DL385 Gen10 Plus v2, iLO5 2.72).
+func (hpe) tells(root rootDoc, g *Greeting) {
+	var ext struct {
+		Manager list[struct {
+			Host    text `json:"HostName"`
+			Type    text `json:"ManagerType"`
+			Version text `json:"ManagerFirmwareVersion"`
+		}] `json:"Manager"`
+	}
+	oem(root.Oem, "Hpe", &ext)
+	g.Model = root.Product.clean()
+	if len(ext.Manager) > 0 {
+		m := ext.Manager[0]
+		g.HostName, g.Firmware = m.Host.clean(), strings.TrimSpace(m.Type.clean()+" "+m.Version.clean())
+	}
+}
+
+// named: the name of an iLO is "ILO" and the serial (DL385: ILOMXQ302099S).
+func (hpe) named(host string) string { return factoryName(hpeName, host) }
+
+var hpeName = regexp.MustCompile(`^ILO([0-9A-Z]{10})$`)
 
 // postDone reads PostState, which iLO5 has instead of BootProgress.
 func (hpe) postDone(host systemDoc) (done, known bool) {

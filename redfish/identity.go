@@ -163,11 +163,12 @@ func (c *Client) hostMACs(ctx context.Context, ports link, unread *gaps) []strin
 }
 
 func (e ethernetDoc) mac() string {
-	return firstOf(cleanMAC(string(e.Permanent)), cleanMAC(string(e.MAC)))
+	return firstOf(CleanMAC(string(e.Permanent)), CleanMAC(string(e.MAC)))
 }
 
-// cleanMAC gives an Ethernet address as aa:bb:cc:dd:ee:ff, or "".
-func cleanMAC(s string) string {
+// CleanMAC gives an Ethernet address, however it is written, as aa:bb:cc:dd:ee:ff; ""
+// where it is none.
+func CleanMAC(s string) string {
 	s = strings.TrimSpace(s)
 	if len(s) == 12 && !strings.ContainsAny(s, ":-.") { // Lenovo writes 00620B4C284F
 		s = s[:4] + "." + s[4:8] + "." + s[8:]

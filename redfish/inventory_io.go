@@ -113,7 +113,7 @@ func (p portDoc) macs() []string {
 	var macs []string
 	eth := p.Ethernet.value
 	for _, a := range slices.Concat(p.Addresses, eth.MACs, words{string(eth.Permanent), string(eth.MAC)}) {
-		if mac := cleanMAC(a); mac != "" && !slices.Contains(macs, mac) {
+		if mac := CleanMAC(a); mac != "" && !slices.Contains(macs, mac) {
 			macs = append(macs, mac)
 		}
 	}

@@ -137,7 +137,7 @@ func (c *IPMI) ownMAC(ctx context.Context) (string, error) {
 			return "", err
 		}
 		if err == nil && len(b) >= 7 {
-			if mac := cleanMAC(net.HardwareAddr(b[1:7]).String()); mac != "" {
+			if mac := CleanMAC(net.HardwareAddr(b[1:7]).String()); mac != "" {
 				c.keep("lan", map[string]any{"raw": hex.EncodeToString(b), "channel": channel, "mac": mac})
 				return mac, nil
 			}

@@ -1,7 +1,15 @@
 package redfish
 
+import "regexp"
+
 // lenovo is XCC. Fixture: ThinkSystem SR670 V2, XCC 2.83.
 type lenovo struct{ base }
+
+// named: the name of an XCC is "XCC-", the machine type, "-" and the serial (SR670
+// V2: XCC-7Z23-J105958B).
+func (lenovo) named(host string) string { return factoryName(lenovoName, host) }
+
+var lenovoName = regexp.MustCompile(`^XCC-[0-9A-Z]{4}-([0-9A-Z]{8})$`)
 
 // postDone reads SystemStatus, which XCC has instead of BootProgress.
 func (lenovo) postDone(host systemDoc) (done, known bool) {

@@ -91,8 +91,8 @@ func TestJunkIdentityIsAbsent(t *testing.T) {
 		"7C:C2:55:50:A8:FF": "7c:c2:55:50:a8:ff", "00620B4C284F": "00:62:0b:4c:28:4f", "88e9:a4ff:ff80:9da2": "",
 		"00:00:00:00:00:00": "", "": "", "aa-bb-cc-dd-ee-0f": "aa:bb:cc:dd:ee:0f",
 	} {
-		if got := cleanMAC(mac); got != want {
-			t.Errorf("cleanMAC(%q) = %q, want %q", mac, got, want)
+		if got := CleanMAC(mac); got != want {
+			t.Errorf("CleanMAC(%q) = %q, want %q", mac, got, want)
 		}
 	}
 }

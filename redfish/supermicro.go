@@ -10,6 +10,15 @@ import (
 // 11.01.01, BIOS 1.4.
 type supermicro struct{ base }
 
+// tells: the service's UUID is zeros and the BMC's MAC (SYS-821GE: …-7CC25550A8FF),
+// and newer firmware names the system by its serial (SYS-510T, root 1.14).
+func (supermicro) tells(root rootDoc, g *Greeting) {
+	if node, ok := strings.CutPrefix(string(root.UUID), "00000000-0000-0000-0000-"); ok {
+		g.MAC = universalMAC(CleanMAC(node))
+	}
+	g.Serial = root.Known.clean()
+}
+
 // identify finds the board's serial in the chassis' Oem part.
 func (supermicro) identify(_ context.Context, _ *Client, _ systemDoc, chassis []*chassisDoc, id *Identity) {
 	id.BoardSerial = firstOf(id.BoardSerial, serialIn(chassis, func(ch *chassisDoc) string {

@@ -234,7 +234,7 @@ func (t *transport) explainBMC(err error, text string) string {
 		return fmt.Sprintf("BMC %s silent for %s; if it is restarting, wait and ask again", t.addr, t.timeout)
 	case strings.Contains(strings.ToLower(text), "connection refused"):
 		return fmt.Sprintf("BMC %s refused the connection: switched off, or not this VLAN", t.addr)
-	case strings.Contains(text, "handshake failure"), strings.Contains(text, "protocol version"):
+	case oldTLS(text):
 		return fmt.Sprintf("BMC %s speaks only an outdated TLS (%s): update its firmware, or allow that for this BMC alone with `tls: {legacy: true}` or --tls-legacy", t.addr, text)
 	case strings.Contains(text, "x509"), strings.Contains(text, "certificate"):
 		return fmt.Sprintf("BMC %s has a certificate that cannot be used (%s): install a good one, or pin it", t.addr, text)

@@ -18,7 +18,8 @@ type trust struct {
 	key  string // of the pin
 
 	mu   sync.Mutex
-	seen string // SHA-256 of the leaf, lower-case hex
+	leaf *x509.Certificate // as shown last
+	seen string            // SHA-256 of it, lower-case hex
 }
 
 // tlsConfig gives the client's side of the handshake.
@@ -81,7 +82,7 @@ func (t *trust) verify(state tls.ConnectionState) error {
 			return err
 		}
 	}
-	t.seen = got
+	t.leaf, t.seen = state.PeerCertificates[0], got
 	return nil
 }
 

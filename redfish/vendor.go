@@ -6,6 +6,7 @@ import "context"
 // vendor's type embeds it and overrides a method, with the model, firmware and
 // symptom beside it.
 type behaviour interface {
+	greeter
 	reader
 	writer
 	keeper
@@ -22,6 +23,15 @@ type diagnoser interface {
 	screen(ctx context.Context, c *Client) ([]byte, error)
 	// postCode is the last POST code of the host, in hex; "" where the BMC tells none.
 	postCode(ctx context.Context, c *Client, host systemDoc) (string, error)
+}
+
+// greeter is what differs in what is told before a login.
+type greeter interface {
+	// tells takes what the vendor's part of the service root tells of the machine.
+	tells(root rootDoc, g *Greeting)
+	// named gives the serial in a host name of the form that the factory sets, "" for
+	// any other.
+	named(host string) (serial string)
 }
 
 // keeper is what differs in what is kept.

@@ -69,6 +69,9 @@ func oem(doc oemDoc, vendor string, into any) {
 }
 
 type rootDoc struct {
+	Version  text   `json:"RedfishVersion"`
+	UUID     text   `json:"UUID"`
+	Known    text   `json:"ServiceIdentification"`
 	Vendor   text   `json:"Vendor"`
 	Product  text   `json:"Product"`
 	Oem      oemDoc `json:"Oem"`
