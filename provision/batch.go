@@ -98,6 +98,7 @@ type BMCLogin struct {
 	Password Ref      `json:"password"`
 	TLS      string   `json:"tls"`                  // "pin", "insecure" or "ca:FILE"; nothing over IPMI
 	Legacy   bool     `json:"tls_legacy,omitempty"` // also TLS 1.0 and RSA key exchange
+	SHA256   string   `json:"sha256,omitempty"`     // of the certificate to find at the first visit, lower-case hex
 }
 
 // SSH is how to log in to the booted host.

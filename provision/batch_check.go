@@ -14,10 +14,11 @@ import (
 )
 
 var (
-	fileSafe = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-	macForm  = regexp.MustCompile(`^([0-9a-f]{2}:){5}[0-9a-f]{2}$`)
-	uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-	hostForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
+	fileSafe   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	macForm    = regexp.MustCompile(`^([0-9a-f]{2}:){5}[0-9a-f]{2}$`)
+	uuidForm   = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	sha256Form = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	hostForm   = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
 )
 
 // check looks at each machine, then at all of them together.
@@ -101,6 +102,9 @@ func (l *loader) checkReach(m *Machine, row rowInfo) {
 	}
 	if m.Boot.Method.fromUs() && m.Boot.Image == "" {
 		l.add(row.pos, "%s boots by %s and names no boot.image", m.Name, m.Boot.Method)
+	}
+	if m.Login.SHA256 != "" && m.Login.TLS != string(redfish.Pin) {
+		l.add(row.at("bmc"), "%s states the certificate's sha256 with tls mode %s: it counts with mode pin alone", m.Name, m.Login.TLS)
 	}
 	if m.Via != "" && m.Login.Protocol.IPMI() {
 		l.add(row.pos, "%s is reached via %s over IPMI, which is UDP and goes through no SSH: use bmc.protocol redfish, or run rackproof beside the BMCs", m.Name, m.Via)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
@@ -216,9 +217,23 @@ func (l *loader) tls(to *BMCLogin) func(ast.Node) {
 	return func(n ast.Node) {
 		switch n.(type) {
 		case *ast.MappingNode, *ast.MappingValueNode:
-			l.fields(n, "tls", field{"mode": mode, "legacy": l.yes(&to.Legacy)})
+			l.fields(n, "tls", field{"mode": mode, "legacy": l.yes(&to.Legacy), "sha256": l.sha256(to)})
 		default:
 			mode(n)
+		}
+	}
+}
+
+// sha256 takes the certificate that a BMC showed to `discover`.
+func (l *loader) sha256(to *BMCLogin) func(ast.Node) {
+	return func(n ast.Node) {
+		l.str(&to.SHA256)(n)
+		to.SHA256 = strings.ToLower(to.SHA256)
+		switch {
+		case to == &l.base.Login:
+			l.problem(n, "sha256 is the certificate of one BMC: write it at its machine")
+		case !sha256Form.MatchString(to.SHA256):
+			l.problem(n, "sha256 %s: want the 64 hexadecimal digits that `rackproof discover` shows", quoteNode(n))
 		}
 	}
 }

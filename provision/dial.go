@@ -39,6 +39,9 @@ func (b *Bench) openBMC(ctx context.Context, m Machine) (BMC, error) {
 			stuck := &Stuck{Why: err.Error(), Do: bmcChore(err)}
 			if errors.Is(err, redfish.ErrPinMismatch) {
 				stuck.cause = redfish.ErrPinMismatch
+				if m.Login.SHA256 != "" {
+					stuck.Do += " If it is right, correct `sha256` of the machine, or delete it."
+				}
 			}
 			return nil, stuck
 		}
@@ -90,6 +93,9 @@ func (b *Bench) bmcConfig(ctx context.Context, m Machine) (redfish.Config, error
 	}
 	cfg.Refusals, cfg.Sessions = OpenRefusals(b.State), OpenSessionStore(b.State)
 	cfg.TLS = redfish.TLS{Mode: redfish.TLSMode(m.Login.TLS), Pins: OpenKnownBMCs(b.State), Legacy: m.Login.Legacy}
+	if m.Login.SHA256 != "" {
+		cfg.TLS.Pins = statedPin{OpenKnownBMCs(b.State), m.Login.SHA256}
+	}
 	if file, ok := strings.CutPrefix(m.Login.TLS, "ca:"); ok {
 		cfg.TLS.Mode, cfg.TLS.CAFile = redfish.CA, ExpandHome(file)
 	}
