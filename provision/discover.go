@@ -149,13 +149,10 @@ func (s Search) gather(sightings []Sighting) []spot {
 			spots = append(spots, spot{at: g.At})
 		}
 		p := &spots[i]
-		if g.MAC != "" && !slices.Contains(p.macs, g.MAC) {
-			p.macs = append(p.macs, g.MAC)
+		if g.MAC != "" {
+			p.macs = with(p.macs, []string{g.MAC})
 		}
-		p.host = or(p.host, g.Host)
-		if !slices.Contains(p.sources, g.Source) {
-			p.sources = append(p.sources, g.Source)
-		}
+		p.host, p.sources = or(p.host, g.Host), with(p.sources, []string{g.Source})
 	}
 	return slices.DeleteFunc(spots, func(p spot) bool {
 		return len(s.OUIs) > 0 && len(p.macs) > 0 && !slices.ContainsFunc(p.macs, s.wanted)

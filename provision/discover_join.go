@@ -58,6 +58,7 @@ func (s Search) describe(p spot, a answer) Discovered {
 		Redfish: g.Redfish, Closed: g.Closed, SHA256: g.SHA256, Legacy: g.Legacy,
 	}
 	switch a.ping {
+	case redfish.Silent:
 	case redfish.IPMIPresent:
 		d.IPMI = new(true)
 	case redfish.RMCPPresent, redfish.PortClosed:
@@ -184,20 +185,29 @@ func sameBMC(list []Discovered) []Discovered {
 			out = append(out, d)
 			continue
 		}
-		o := &out[i]
-		o.Also = append(o.Also, d.Addr)
-		o.Sources = append(o.Sources, d.Sources...)
-		o.HostName, o.Serial = or(o.HostName, d.HostName), or(o.Serial, d.Serial)
-		if o.IPMI == nil || d.IPMI != nil && *d.IPMI {
-			o.IPMI = d.IPMI
-		}
-		for _, odd := range d.Odd {
-			if !slices.Contains(o.Odd, odd) {
-				o.Odd = append(o.Odd, odd)
-			}
-		}
+		out[i].merge(d)
 	}
 	return out
+}
+
+// merge takes over what another address of the same BMC told.
+func (d *Discovered) merge(o Discovered) {
+	d.Also = append(d.Also, o.Addr)
+	d.HostName, d.Serial = or(d.HostName, o.HostName), or(d.Serial, o.Serial)
+	if d.IPMI == nil || o.IPMI != nil && *o.IPMI {
+		d.IPMI = o.IPMI
+	}
+	d.Sources, d.Odd = with(d.Sources, o.Sources), with(d.Odd, o.Odd)
+}
+
+// with is a list and what of another it lacks.
+func with(list, more []string) []string {
+	for _, s := range more {
+		if !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 // sharedCertificates notes what proves nothing: one that a maker put into many BMCs.

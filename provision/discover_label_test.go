@@ -55,7 +55,7 @@ func TestLabelMistakes(t *testing.T) {
 		{"a MAC's typing error", "7c:c2:55:00:00:0g r12u07\n", "f:1:1: \"7c:c2:55:00:00:0g\" is neither a MAC nor a serial"},
 		{"twice", "F54P1G3 a\n\nf54p1g3 b\n", "f:3:1: serial F54P1G3 stands in line 1 already"},
 		{"one name", "F54P1G3 a\nF54P1G4 a\n", "f:2:1: name a stands in line 1 already"},
-		{"column", "mac,nmae\n", `f:1:1: unknown column "nmae", did you mean "name"?`},
+		{"column", "mac,namee\n", `f:1:1: unknown column "namee", did you mean "name"?`},
 		{"cells", "mac,name\n\n7c:c2:55:00:00:07\n", "f:3:1: wrong number of fields"},
 		{"table's MAC", "mac,name\n7c:c2,r12u07\n", `f:2:1: "7c:c2" is no MAC`},
 		{"no key", "mac,serial,name\n,,r12u07\n", "f:2:1: neither MAC nor serial"},

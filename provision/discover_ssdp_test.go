@@ -153,6 +153,11 @@ func TestTargets(t *testing.T) {
 			t.Errorf("%v: %d, %v", c.words, len(list), err)
 		}
 	}
+	for word, want := range map[string]string{"7C-C2-55": "7c:c2:55", "7cc255": "7c:c2:55", "7c:c2": "", "7c:c2:55:00": "", "x": ""} {
+		if got, err := ParseOUI(word); got != want || (err == nil) != (want != "") {
+			t.Errorf("OUI %q: %q, %v", word, got, err)
+		}
+	}
 	if !bytes.Contains(ssdpQuestion(ssdpGroups[1]), []byte("HOST: [ff02::c]:1900\r\n")) {
 		t.Error("IPv6 group")
 	}

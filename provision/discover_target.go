@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"github.com/rackproof/rackproof/redfish"
 )
 
 // httpsPort is where BMCs answer.
@@ -63,6 +65,17 @@ func addressesOf(net netip.Prefix) ([]Sighting, error) {
 		list = list[1 : len(list)-1]
 	}
 	return list, nil
+}
+
+// ParseOUI reads the beginning of a MAC by which its maker is known, however it is
+// written, as aa:bb:cc.
+func ParseOUI(word string) (string, error) {
+	digits := strings.NewReplacer(":", "", "-", "", ".", "").Replace(word)
+	mac := redfish.CleanMAC(digits + "000001")
+	if len(digits) != 6 || mac == "" {
+		return "", fmt.Errorf("%.40q is no OUI: write the first half of a MAC, such as 7c:c2:55", word)
+	}
+	return mac[:len("aa:bb:cc")], nil
 }
 
 // bmcWords is an address as a batch has it: without the port that is everybody's.

@@ -65,7 +65,8 @@ func TestGreetRoots(t *testing.T) {
 	}{
 		{
 			"SYS-510T, root 1.14", `{"RedfishVersion":"1.14.0","UUID":"00000000-0000-0000-0000-3CECEFC84895","Vendor":"Supermicro","Product":null,"ServiceIdentification":"S482931X2814218"}`, 200,
-			redfish.Greeting{Redfish: "1.14.0", Vendor: "supermicro", Serial: "S482931X2814218", MAC: "3c:ec:ef:c8:48:95"}, nil,
+			redfish.Greeting{Redfish: "1.14.0", Vendor: "supermicro", Serial: "S482931X2814218", MAC: "3c:ec:ef:c8:48:95"},
+			nil,
 		},
 		{"X10: nobody's", `{"RedfishVersion":"1.0.1","UUID":"00000000-0000-0000-0000-AC1F6B18A241","Oem":{}}`, 200, redfish.Greeting{Redfish: "1.0.1"}, nil},
 		{"zeros are no MAC", `{"RedfishVersion":"1.8.0","UUID":"00000000-0000-0000-0000-000000000000","Vendor":"Supermicro"}`, 200, redfish.Greeting{Redfish: "1.8.0", Vendor: "supermicro"}, nil},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -133,7 +134,8 @@ func checkBMCAddr(addr string) error {
 	}
 	host = strings.Trim(host, "[]")
 	name := strings.Trim(strings.ToLower(host), "abcdefghijklmnopqrstuvwxyz0123456789.-_") == ""
-	if host == "" || !name && net.ParseIP(host) == nil {
+	_, err := netip.ParseAddr(host) // with a zone too: fe80::7%eth1
+	if host == "" || !name && err != nil {
 		return fmt.Errorf("BMC address %q: neither an IP address nor a name", addr)
 	}
 	return nil

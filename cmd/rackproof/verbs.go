@@ -10,6 +10,7 @@ import (
 func verbs(a *app) []*cobra.Command {
 	return []*cobra.Command{
 		demoCommand(a),
+		discoverCommand(a),
 		planCommand(a),
 		runCommand(a),
 		statusCommand(a),
