@@ -55,7 +55,7 @@ const (
 	defaultAskParallel = 32
 	defaultAskRate     = 50
 	connectWait        = 3 * time.Second
-	answerWait         = 15 * time.Second
+	greetWait         = 15 * time.Second
 )
 
 // Discover looks for BMCs and asks each who it is, without a login: TCP 443 and the
@@ -211,7 +211,7 @@ func (s Search) askAll(ctx context.Context, spots []spot, ask func(context.Conte
 // askWho sends to one address what tells a BMC from anything else.
 func askWho(ctx context.Context, at netip.AddrPort) answer {
 	cfg := redfish.Config{
-		Addr: at.String(), Timeout: answerWait, Dial: (&net.Dialer{Timeout: connectWait}).DialContext,
+		Addr: at.String(), Timeout: greetWait, Dial: (&net.Dialer{Timeout: connectWait}).DialContext,
 	}
 	var a answer
 	var wg sync.WaitGroup

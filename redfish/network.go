@@ -138,7 +138,7 @@ func (c *Client) netPlace(ctx context.Context) (netPlace, error) {
 
 func (p netPlace) read() Network {
 	d := p.doc
-	n := Network{Socket: p.socket.now, URI: string(p.port), MAC: cleanMAC(string(d.MAC)), DHCP: d.DHCP.value.Enabled.pointer(), DNS: realAddresses(d.DNS)}
+	n := Network{Socket: p.socket.now, URI: string(p.port), MAC: CleanMAC(string(d.MAC)), DHCP: d.DHCP.value.Enabled.pointer(), DNS: realAddresses(d.DNS)}
 	for _, a := range d.Now {
 		if ip, err := netip.ParseAddr(string(a.Address)); err == nil && !ip.IsUnspecified() {
 			n.Address, n.Mask, n.Gateway = string(a.Address), string(a.Mask), realAddress(string(a.Gateway))
