@@ -240,6 +240,12 @@ func memoryErrorFaults() []hostFault {
 			want:  map[string]string{"memory.errors/corrected_events/DIMM P2-DIMMA1": "fail"},
 		},
 		{
+			name: "the processor corrected an error of its own cache, which is no module's",
+			edits: []gpuEdit{swap("after/kernel-log", "[  900.100000]",
+				"[  700.000000] mce: [Hardware Error]: CPU 0: Machine Check: 0 Bank 1: 9c00000000010151\n[  900.100000]")},
+			want: map[string]string{"memory.errors/corrected_events/processors": "fail"},
+		},
+		{
 			name:  "the firmware reports a loss of data",
 			edits: []gpuEdit{swap("after/kernel-log", "[  900.100000]", "[  800.000000] {1}[Hardware Error]: event severity: recoverable\n[  900.100000]")},
 			want:  map[string]string{"memory.errors/uncorrected_events/memory": "fail"},

@@ -10,8 +10,6 @@ var (
 	// "EDAC MC1: 1 CE memory read error on CPU_SrcID#1_Channel#1_DIMM#0 (channel:1 …"
 	edacForm = regexp.MustCompile(`EDAC (?:\S+ )?MC\d+: (\d+) (CE|UE) (.*)$`)
 	edacPart = regexp.MustCompile(` on (\S+)`)
-	// "mce: [Hardware Error]: CPU 2: Machine Check: 0 Bank 21: dc2040000400011b"
-	mceStatus = regexp.MustCompile(`Bank (\d+): ([0-9a-f]{16})\b`)
 	// "{1}[Hardware Error]: event severity: corrected"
 	ghesSeverity = regexp.MustCompile(`\[Hardware Error\]:\s+event severity: (\w+)`)
 	// "[Hardware Error]: Corrected error, no action required." of AMD's decoder
@@ -23,10 +21,6 @@ var (
 	// "nvme 0000:19:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer"
 	aerBusError = regexp.MustCompile(`PCIe Bus Error: severity=(Corrected|Uncorrected \((Non-Fatal|Fatal)\))`)
 )
-
-// mceUncorrected is the bit MCi_STATUS.UC (Intel SDM volume 3, machine-check
-// architecture; AMD APM volume 2, machine check registers).
-const mceUncorrected = uint64(1) << 61
 
 // memoryEvent looks for an error of memory or of the processor's own checks.
 func (d *KernelLogData) memoryEvent(i int) bool {

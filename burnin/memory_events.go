@@ -15,6 +15,7 @@ type memoryEvent struct {
 	count int
 	label string
 	text  string
+	own   bool // of the processor, not of a module
 	early bool // it was there before the load
 	lone  bool // there is no earlier reading that could tell
 }
@@ -28,8 +29,12 @@ func judgeMemoryEvents(r *Readings, ras []Reading[RASEvents], p *profiles.Profil
 	events := append(rasMemoryEvents(ras), logMemoryEvents(klog)...)
 	var out []Finding
 	for _, kinds := range [][]EventKind{{EventUncorrected, EventFatal}, {EventCorrected}} {
-		if some := ofKinds(events, kinds...); len(some) > 0 {
-			out = append(out, judgeEventsOf(refs, some, p))
+		some := ofKinds(events, kinds...)
+		own, rest := ownAndOthers(some)
+		for _, group := range [][]memoryEvent{own, rest} {
+			if len(group) > 0 {
+				out = append(out, judgeEventsOf(refs, group, p))
+			}
 		}
 	}
 	silence := kernelSilence(klog)
@@ -45,10 +50,14 @@ func judgeMemoryEvents(r *Readings, ras []Reading[RASEvents], p *profiles.Profil
 	return []Finding{f.Judged(Pass, "nothing recorded or logged")}
 }
 
-// judgeEventsOf judges events of one kind, all corrected or all not.
+// judgeEventsOf judges events of one kind, all corrected or all not, all of the processor
+// or none.
 func judgeEventsOf(refs []string, events []memoryEvent, p *profiles.Profile) Finding {
 	part := memoryPart
 	for _, e := range events {
+		if e.own {
+			part = processorsPart
+		}
 		if e.label != "" {
 			part = dimmPart(e.label, "")
 		}
@@ -75,6 +84,19 @@ func judgeEventsOf(refs []string, events []memoryEvent, p *profiles.Profile) Fin
 		Because("%d new corrected errors on record, %d older: %s", fresh, all-fresh, last)
 }
 
+// ownAndOthers sets apart what the processor reports of itself: no module is swapped
+// for it.
+func ownAndOthers(events []memoryEvent) (own, others []memoryEvent) {
+	for _, e := range events {
+		if e.own {
+			own = append(own, e)
+		} else {
+			others = append(others, e)
+		}
+	}
+	return own, others
+}
+
 func ofKinds(events []memoryEvent, kinds ...EventKind) []memoryEvent {
 	var out []memoryEvent
 	for _, e := range events {
@@ -92,7 +114,7 @@ func rasMemoryEvents(readings []Reading[RASEvents]) []memoryEvent {
 		var out []memoryEvent
 		for _, e := range ras.Events {
 			if e.OfMemory() {
-				out = append(out, memoryEvent{key: e.Text, kind: e.Kind, count: e.Count, label: e.Label, text: e.Text})
+				out = append(out, memoryEvent{key: e.Text, kind: e.Kind, count: e.Count, label: e.Label, text: e.Text, own: processorsOwn(e.Text)})
 			}
 		}
 		return out
@@ -105,7 +127,7 @@ func logMemoryEvents(readings []Reading[KernelLogData]) []memoryEvent {
 		for _, e := range log.Memory {
 			out = append(out, memoryEvent{
 				key: fmt.Sprintf("%.6f %s", e.Time, e.Text), kind: e.Kind, count: e.Count,
-				label: plainIdentity(e.Part), text: strings.TrimSpace(e.Text),
+				label: plainIdentity(e.Part), text: strings.TrimSpace(e.Text), own: processorsOwn(e.Text),
 			})
 		}
 		return out
