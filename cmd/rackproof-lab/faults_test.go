@@ -68,8 +68,8 @@ func rounds() []round {
 			hot: []plant{
 				{fault: "nvme-slow", check: "nvme.throughput", part: "NVMe", verdict: burnin.Fail},
 				{fault: "ecc-uncorrected", check: "memory.errors", part: "", verdict: burnin.Fail, also: []string{"bmc.sel", "kernel.log"}},
-				{fault: "aer", check: "pcie.errors", part: "", verdict: burnin.Warn, also: []string{"kernel.log"}},
-				{fault: "mce", check: "memory.errors", part: "", verdict: burnin.Warn, also: []string{"kernel.log"}},
+				{fault: "aer", value: "uncorrected", check: "pcie.errors", part: "GPU0", verdict: burnin.Fail, also: []string{"pcie.errors GPU0", "kernel.log"}},
+				{fault: "mce", check: "memory.errors", part: "processors", verdict: burnin.Fail},
 				{fault: "ssh-dies", value: "20", told: ""},
 			},
 		},
