@@ -21,7 +21,10 @@ type Batch struct {
 	Limits   Limits          `json:"limits"`
 	Netboot  Netboot         `json:"netboot,omitzero"`
 	Firmware FirmwareWish    `json:"firmware,omitzero"`
-	Machines []Machine       `json:"machines"`
+
+	Diagnostics DiagnosticsWish `json:"diagnostics,omitzero"`
+
+	Machines []Machine `json:"machines"`
 
 	// Resolved are the profiles and specs that the machines are judged with, by
 	// the SHA-256 of their bytes, so that a run needs no library any more.

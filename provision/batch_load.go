@@ -93,20 +93,21 @@ func (l *loader) root(n ast.Node) {
 		l.top[keyOf(p)] = l.at(p.Value)
 	}
 	l.fields(n, "the batch", field{
-		"name":     l.name,
-		"profile":  l.str(&l.batch.Profile),
-		"spec":     l.str(&l.batch.Spec),
-		"workflow": l.workflow,
-		"customer": l.str(&l.batch.Customer),
-		"order":    l.str(&l.batch.Order),
-		"stage":    l.str(&l.batch.Stage),
-		"defaults": l.defaults,
-		"racks":    l.racks,
-		"limits":   l.limits,
-		"netboot":  l.netboot,
-		"firmware": l.firmware,
-		"expect":   func(n ast.Node) { l.expct = l.expect(n) },
-		"machines": func(n ast.Node) { machines = n },
+		"name":        l.name,
+		"profile":     l.str(&l.batch.Profile),
+		"spec":        l.str(&l.batch.Spec),
+		"workflow":    l.workflow,
+		"customer":    l.str(&l.batch.Customer),
+		"order":       l.str(&l.batch.Order),
+		"stage":       l.str(&l.batch.Stage),
+		"defaults":    l.defaults,
+		"racks":       l.racks,
+		"limits":      l.limits,
+		"netboot":     l.netboot,
+		"firmware":    l.firmware,
+		"diagnostics": l.diagnostics,
+		"expect":      func(n ast.Node) { l.expct = l.expect(n) },
+		"machines":    func(n ast.Node) { machines = n },
 	})
 	if _, ok := l.top["name"]; !ok {
 		l.add(l.at(n), "the batch needs a name: it is the identity of its run")

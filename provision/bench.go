@@ -89,7 +89,9 @@ func (b *Bench) Step(ctx context.Context, t Task, rec Recorder) (facts Facts, er
 			env.Log.Warn("session not closed", "err", cerr)
 		}
 	}()
-	if err := doneDoDone(ctx, info, t.Step.Timeout, env, s.brake); err != nil {
+	err = doneDoDone(ctx, info, t.Step.Timeout, env, s.brake)
+	env.diagnose(ctx, t.Step.Name, err)
+	if err != nil {
 		return nil, err
 	}
 	return news(t.Facts, env.Facts), nil

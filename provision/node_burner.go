@@ -51,7 +51,7 @@ func (n NodeBurner) Burn(ctx context.Context, b BurnIn) error {
 	case errors.As(err, &held), errors.Is(err, burnin.ErrGPUBusy):
 		return &Stuck{Why: err.Error(), Do: "Wait for that work, or end it on the host."}
 	case errors.Is(err, burnin.ErrNodeLost):
-		return &Stuck{Why: err.Error(), Do: "Look at its console and power."}
+		return &Stuck{Why: err.Error(), Do: "Look at its console and power.", Suspect: true}
 	}
 	return err
 }

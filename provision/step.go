@@ -38,37 +38,38 @@ type Facts map[string]string
 
 // Names of facts that more than one step uses.
 const (
-	FactUUID      = "bmc_uuid"      // SMBIOS UUID by the BMC
-	FactBMCMAC    = "bmc_mac"       // of the BMC, by the BMC
-	FactLogRead   = "bmc_log_read"  // when the BMC's log was first read, by our clock
-	FactModel     = "model"         // by the BMC
-	FactMember    = "serial_is"     // member of the identity set that the batch's serial equals
-	FactPrint     = "bmc_sha256"    // certificate of the BMC; over IPMI the machine's UUID or the BMC's MAC
-	FactInsecure  = "tls_insecure"  // "true" when no certificate was checked
-	FactTransport = "bmc_transport" // what protects the session with the BMC, where TLS does not
-	FactBIOSFound = "bios_found"    // JSON: attributes as they were before we changed them
-	FactBIOSLines = "bios_lines"    // JSON: []burnin.BIOSLine: found, wanted, in force
-	FactLoad      = "load"          // time under load, where it is not the spec's
-	FactUnmapped  = "bios_unmapped" // wishes that the board has no attribute for
-	FactBoot      = "boot_method"   // how the host was brought up
-	FactToken     = "token"         // one-time token of this boot; public once it was on the wire
-	FactHostKey   = "host_key"      // SSH public key that we injected
-	FactReset     = "last_reset"    // of the BMC, after our boot
-	FactHost      = "host_address"  // where the booted host said its SSH answers
-	FactBootID    = "boot_id"       // of the host
-	FactProof     = "proof"         // how host and BMC were proven one machine; "" = not
-	FactFault     = "fault"         // a step found the machine at fault
-	FactFaultDo   = "fault_do"      // what to do about it
-	FactResult    = "result"        // burnin.Result
-	FactLine      = "line"          // first line for people
-	FactLadder    = "hands"         // JSON: Hands of a failed machine
-	FactHandover  = "handed_over"   // state at handover
-	FactNote      = "note"          // remark for the report
-	FactSwap      = "swap"          // what a retest says of parts that changed places
-	FactBMCAddr   = "bmc_address"   // where the BMC is since its network was set
-	FactBMCWas    = "bmc_was"       // where the batch has it then
-	FactRenewed   = "bmc_renewed"   // the BMC made a new certificate with our firmware update
-	FactJudged    = "judged_again"  // what the attempt was judged before, by which profile and spec
+	FactUUID        = "bmc_uuid"      // SMBIOS UUID by the BMC
+	FactBMCMAC      = "bmc_mac"       // of the BMC, by the BMC
+	FactLogRead     = "bmc_log_read"  // when the BMC's log was first read, by our clock
+	FactModel       = "model"         // by the BMC
+	FactMember      = "serial_is"     // member of the identity set that the batch's serial equals
+	FactPrint       = "bmc_sha256"    // certificate of the BMC; over IPMI the machine's UUID or the BMC's MAC
+	FactInsecure    = "tls_insecure"  // "true" when no certificate was checked
+	FactTransport   = "bmc_transport" // what protects the session with the BMC, where TLS does not
+	FactBIOSFound   = "bios_found"    // JSON: attributes as they were before we changed them
+	FactBIOSLines   = "bios_lines"    // JSON: []burnin.BIOSLine: found, wanted, in force
+	FactLoad        = "load"          // time under load, where it is not the spec's
+	FactUnmapped    = "bios_unmapped" // wishes that the board has no attribute for
+	FactBoot        = "boot_method"   // how the host was brought up
+	FactToken       = "token"         // one-time token of this boot; public once it was on the wire
+	FactHostKey     = "host_key"      // SSH public key that we injected
+	FactReset       = "last_reset"    // of the BMC, after our boot
+	FactHost        = "host_address"  // where the booted host said its SSH answers
+	FactBootID      = "boot_id"       // of the host
+	FactProof       = "proof"         // how host and BMC were proven one machine; "" = not
+	FactFault       = "fault"         // a step found the machine at fault
+	FactFaultDo     = "fault_do"      // what to do about it
+	FactResult      = "result"        // burnin.Result
+	FactLine        = "line"          // first line for people
+	FactLadder      = "hands"         // JSON: Hands of a failed machine
+	FactHandover    = "handed_over"   // state at handover
+	FactNote        = "note"          // remark for the report
+	FactSwap        = "swap"          // what a retest says of parts that changed places
+	FactBMCAddr     = "bmc_address"   // where the BMC is since its network was set
+	FactBMCWas      = "bmc_was"       // where the batch has it then
+	FactRenewed     = "bmc_renewed"   // the BMC made a new certificate with our firmware update
+	FactDiagnostics = "diagnostics"   // what was collected for the vendor's support at a failure, and what was not
+	FactJudged      = "judged_again"  // what the attempt was judged before, by which profile and spec
 )
 
 // carried are the facts that outlive an attempt: what was found on arrival is
@@ -175,6 +176,9 @@ type Stuck struct {
 	// Anew says that what the step did has been in vain, so that the step acts anew
 	// when a person resumes it. Otherwise it only asks whether it has worked since.
 	Anew bool `json:"anew,omitempty"`
+	// Suspect says that the machine itself did not do what it was told: its hardware may
+	// be why, and its BMC's diagnostics may tell.
+	Suspect bool `json:"suspect,omitempty"`
 
 	cause error // for a step that can do something about it; may be nil
 }

@@ -99,7 +99,7 @@ func (boot) overHTTP(ctx context.Context, e *Env, c BMC) error {
 	stuck := Stuck{
 		Why:  fmt.Sprintf("the machine was reset and never fetched %s/b/…", strings.SplitN(e.Boot.URL(host, ""), "/b/", 2)[0]),
 		Do:   "Check the link of its boot NIC, its VLAN, a firewall on this machine, and that HTTP boot is on in the BIOS. It is booted again on resume.",
-		Anew: true,
+		Anew: true, Suspect: true,
 	}
 	return e.WaitFor(ctx, e.poll()/4, stuck, func() (bool, error) { return fetched(), nil })
 }

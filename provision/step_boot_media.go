@@ -144,7 +144,7 @@ func (boot) fromMedia(ctx context.Context, e *Env, c BMC) error {
 		if err := e.restart(ctx, c, "boot reset", b.booted); err != nil {
 			return err
 		}
-		err := e.WaitFor(ctx, e.poll()/4, Stuck{Anew: true}, func() (bool, error) { return b.booted(), nil })
+		err := e.WaitFor(ctx, e.poll()/4, Stuck{Anew: true, Suspect: true}, func() (bool, error) { return b.booted(), nil })
 		if err != nil {
 			return b.silent(err)
 		}

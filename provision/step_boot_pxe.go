@@ -38,7 +38,7 @@ func (boot) overPXE(ctx context.Context, e *Env, c BMC) error {
 		Why: fmt.Sprintf("the machine was reset to boot by PXE and never asked http://%s/pxe.ipxe for its boot as MAC %s", address, or(e.Machine.MAC, "not stated")),
 		Do: "Check that mac is that of the NIC that boots, its link and VLAN, that the DHCP server gives iPXE this address as its boot file, and that network boot is on in the BIOS. " +
 			"It is booted again on resume.",
-		Anew: true,
+		Anew: true, Suspect: true,
 	}
 	return e.WaitFor(ctx, e.poll()/4, stuck, func() (bool, error) { return e.bootFetched(), nil })
 }

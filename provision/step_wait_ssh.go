@@ -55,7 +55,7 @@ func (waitSSH) mayCome(e *Env, err error) bool {
 
 func (s waitSSH) Do(ctx context.Context, e *Env) (Facts, error) {
 	var last error
-	stuck := Stuck{Do: "Look at the host's console and at the link of its NIC."}
+	stuck := Stuck{Do: "Look at the host's console and at the link of its NIC.", Suspect: true}
 	err := e.WaitFor(ctx, e.poll()/2, stuck, func() (bool, error) {
 		ok, err := s.Done(ctx, e)
 		switch {

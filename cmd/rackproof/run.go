@@ -19,6 +19,7 @@ type runFlags struct {
 	file, plan       string
 	workflow, engine string
 	yes, again       bool
+	diagnostics      bool
 	sel              provision.Selector
 	failOn           failOn
 }
@@ -54,6 +55,7 @@ Example:
 	fl.StringVar(&f.workflow, "workflow", "", "another workflow than the batch's")
 	fl.StringVar(&f.engine, "engine", "journal", "engine that carries the run (journal)")
 	fl.BoolVar(&f.yes, "yes", false, "agree to machines of an open run having another serial, UUID or BMC than before")
+	fl.BoolVar(&f.diagnostics, "diagnostics", false, "ask a machine that fails for what its vendor's support wants")
 	fl.BoolVar(&f.again, "again", false, "a new run of a batch that is finished")
 	selectorFlags(cmd, &f.sel)
 	f.failOn.flag(cmd)
@@ -83,6 +85,7 @@ func (a *app) runBatch(ctx context.Context, f runFlags) error {
 		return err
 	}
 	batch.Confirmed, batch.Again = f.yes, f.again
+	batch.Diagnostics.OnFailure = batch.Diagnostics.OnFailure || f.diagnostics
 	c, err := a.newCarry()
 	if err != nil {
 		return err

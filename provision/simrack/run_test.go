@@ -35,6 +35,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	batch.Diagnostics.OnFailure = true
 	run := carry(t, batch)
 	want := map[string]provision.State{"good": provision.StatePassed, "narrow": provision.StateFailed, "crossed": provision.StateFailed}
 	for _, m := range run.Machines {
@@ -45,6 +46,13 @@ func TestRun(t *testing.T) {
 	}
 	if line := run.Find("crossed").Facts[provision.FactLine]; !strings.Contains(line, "crossed cables") {
 		t.Errorf("line %q", line)
+	}
+	// The vendor's diagnostics are asked of those that failed alone.
+	for name, times := range map[string]int{"good": 0, "narrow": 1, "crossed": 1} {
+		said := run.Find(name).Facts[provision.FactDiagnostics]
+		if n := rack.Acts()[name]["diagnostics.collect"]; n != times || (said == "manager-1, 18 bytes") != (times == 1) {
+			t.Errorf("%s: diagnostics %d times, %q; want %d times: %v", name, n, said, times, rack.Acts()[name])
+		}
 	}
 	if acts := rack.Acts()["crossed"]; acts["host.load.gpu-burn"] != 0 {
 		t.Errorf("load was put on somebody else's machine: %v", acts)

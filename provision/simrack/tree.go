@@ -174,8 +174,10 @@ func (t *treeMaker) manager() {
 		"Description": "Simulated BMC", "ManagerType": "BMC", "UUID": t.m.UUID, "Model": "ASPEED", "FirmwareVersion": t.m.BMCVersion, "Status": enabled(),
 		"DateTime": "2026-01-05T07:00:00Z", "DateTimeLocalOffset": "+00:00",
 		"EthernetInterfaces": link(managerURI + "/EthernetInterfaces"), "VirtualMedia": link(managerURI + "/VirtualMedia"),
+		"LogServices": link(managerURI + "/LogServices"),
 		"Links": object{"ManagerForServers": links([]string{systemURI}), "ManagerForChassis": links([]string{chassisURI})},
 	})
+	t.dump()
 	drive := managerURI + "/VirtualMedia/VirtualMedia1"
 	t.collection(managerURI+"/VirtualMedia", "VirtualMediaCollection", []string{drive})
 	t.add(drive, "VirtualMedia.v1_4_1", "Virtual Removable Media", object{

@@ -83,3 +83,14 @@ func (t *treeMaker) log() {
 		"Members@odata.count": 1, "Members": []object{entry},
 	}
 }
+
+// dump writes the log in which the BMC's own dumps come to lie. It is empty.
+func (t *treeMaker) dump() {
+	uri := managerURI + "/LogServices/Dump"
+	t.collection(managerURI+"/LogServices", "LogServiceCollection", []string{uri})
+	t.add(uri, "LogService.v1_2_0", "Dump Log Service", object{
+		"Id": "Dump", "OverWritePolicy": "WrapsWhenFull", "Entries": link(uri + "/Entries"),
+		"Actions": object{"#LogService.CollectDiagnosticData": object{"target": uri + "/Actions/LogService.CollectDiagnosticData"}},
+	})
+	t.collection(uri+"/Entries", "LogEntryCollection", nil)
+}
