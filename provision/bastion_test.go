@@ -21,7 +21,6 @@ type hall struct {
 	lost   atomic.Bool // the connection under it is gone
 }
 
-func (h *hall) Name() string { return "hall" }
 func (h *hall) Close() error { return nil }
 
 func (h *hall) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -99,6 +98,7 @@ func TestBMCBehindABastion(t *testing.T) {
 		t.Error(err)
 	}
 	failure = errors.New("no route to it from here")
+	b = Bastions{Open: b.Open}
 	if err := open("10.0.12.7"); err == nil || !strings.Contains(err.Error(), "bastion hall: no route to it from here") {
 		t.Errorf("a bastion that cannot be reached: %v", err)
 	}
@@ -115,7 +115,48 @@ func TestViaInTheBatch(t *testing.T) {
 	if b.Machines[0].Via != "tech@hall" || b.Machines[1].Via != "other:2222" || b.Machines[0].bmcAddr() == b.Machines[1].bmcAddr() {
 		t.Errorf("%+v", b.Machines)
 	}
+	const boots = "defaults: {via: hall, boot: {method: uefi-http, image: live}}\nmachines: [{name: a, bmc: 10.0.0.1}]\n"
+	if _, err := parse(t, head+boots); err == nil || !strings.Contains(err.Error(), "images do not go through the bastion") {
+		t.Errorf("a boot through SSH: %v", err)
+	}
+	if _, err := parse(t, head+"netboot: {listen: \"10.0.0.9:8080\"}\n"+boots); err != nil {
+		t.Errorf("a boot past it: %v", err)
+	}
 	if _, err := parse(t, head+"machines: [{name: a, via: hall, bmc: {addr: 10.0.0.1, protocol: ipmi}}]\n"); err == nil || !strings.Contains(err.Error(), "UDP") {
 		t.Errorf("IPMI through SSH: %v", err)
+	}
+}
+
+// TestSlowBastionHoldsUpNobodyElse: each is opened on its own, those who wait for one may
+// leave, and Close does not wait for it.
+func TestSlowBastionHoldsUpNobodyElse(t *testing.T) {
+	slow := make(chan struct{})
+	h := &hall{beside: map[string]string{}}
+	b := Bastions{Open: func(_ context.Context, via string) (Bastion, error) {
+		if via == "slow" {
+			<-slow
+		}
+		h.opened.Add(1)
+		return h, nil
+	}}
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan error)
+	go func() {
+		_, err := b.Dialer("slow")(ctx, "tcp", "10.0.12.7:443")
+		left <- err
+	}()
+	if _, err := b.Dialer("quick")(t.Context(), "tcp", "10.0.12.7:443"); err == nil || h.opened.Load() != 1 {
+		t.Errorf("the quick one: %v", err)
+	}
+	cancel()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("who left was told %v", err)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	close(slow)
+	if _, err := b.Dialer("quick")(t.Context(), "tcp", "10.0.12.7:443"); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("after the end: %v", err)
 	}
 }

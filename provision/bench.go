@@ -34,10 +34,9 @@ type Bench struct {
 	// answered or not; calls do not overlap.
 	Planned func(p MachinePlan, done, total int)
 
-	bastions Bastions
-
-	mu   sync.Mutex
-	runs map[RunID]*site
+	mu       sync.Mutex
+	runs     map[RunID]*site
+	bastions *Bastions // nil until one is needed
 }
 
 // BrokenError says that rackproof itself failed, not the machine nor its
@@ -253,7 +252,11 @@ func (b *Bench) Close() error {
 		errs = append(errs, s.close())
 	}
 	b.runs = nil
-	return errors.Join(append(errs, b.bastions.Close())...)
+	if b.bastions != nil {
+		errs = append(errs, b.bastions.Close())
+		b.bastions = nil
+	}
+	return errors.Join(errs...)
 }
 
 // resolved are the profile and spec of one machine.

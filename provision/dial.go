@@ -34,7 +34,7 @@ func (b *Bench) openBMC(ctx context.Context, m Machine) (BMC, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		passing := errors.Is(err, redfish.ErrUnreachable) || errors.Is(err, redfish.ErrSessionLimit)
+		passing := (errors.Is(err, redfish.ErrUnreachable) || errors.Is(err, redfish.ErrSessionLimit)) && !refusedUs(err)
 		if !passing || time.Now().After(limit) {
 			stuck := &Stuck{Why: err.Error(), Do: bmcChore(err)}
 			if errors.Is(err, redfish.ErrPinMismatch) {
@@ -61,7 +61,10 @@ const credentialChore = "Put the credential where the batch file says it is."
 
 // bmcChore is what a person does about a BMC that keeps us out.
 func bmcChore(err error) string {
+	hop, way := errors.AsType[*redfish.HopError](err)
 	switch {
+	case way:
+		return fmt.Sprintf("Log in to the bastion with `ssh %s`: what keeps ssh out keeps us out.", hop.Hop)
 	case errors.Is(err, redfish.ErrAuth):
 		return "Check user and password against the tag (0 and O, 1 and I); nothing is tried again before somebody says so."
 	case errors.Is(err, redfish.ErrPasswordChange):
@@ -89,7 +92,7 @@ func (b *Bench) bmcConfig(ctx context.Context, m Machine) (redfish.Config, error
 	}
 	b.Secrets.Add(cfg.Password)
 	if m.Via != "" {
-		cfg.Dial, cfg.Via = b.bastions.Dialer(m.Via), m.Via
+		cfg.Dial, cfg.Via = b.dialer(m.Via), m.Via
 	}
 	cfg.Refusals, cfg.Sessions = OpenRefusals(b.State), OpenSessionStore(b.State)
 	cfg.TLS = redfish.TLS{Mode: redfish.TLSMode(m.Login.TLS), Pins: OpenKnownBMCs(b.State), Legacy: m.Login.Legacy}

@@ -148,7 +148,7 @@ const answerWait = 3 * time.Second
 func (b *Bench) answers(ctx context.Context, m Machine) bool {
 	dial := (&net.Dialer{}).DialContext
 	if m.Via != "" {
-		dial = b.bastions.Dialer(m.Via)
+		dial = b.dialer(m.Via)
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()

@@ -28,6 +28,9 @@ func (e *Env) method(ctx context.Context, c BMC) (m BootMethod, note string, err
 	if !e.Boot.HasImage(e.Machine.Boot.Image) {
 		return BootDisk, fmt.Sprintf("there is no image %q in %s, so the installed system was booted", e.Machine.Boot.Image, e.Boot.Images), nil
 	}
+	if e.Machine.Via != "" && !e.Batch.Netboot.fixed() {
+		return BootDisk, "images do not go through the bastion, and netboot.listen is not stated, so the installed system was booted", nil
+	}
 	b, err := c.Boot(ctx)
 	if err != nil {
 		return "", "", err

@@ -182,18 +182,20 @@ func TestBootMethod(t *testing.T) {
 		bmc    func(*fakeBMC)
 		want   BootMethod
 		remark bool
+		via    string
 	}{
-		{"as stated", Boot{Method: BootDisk, Image: SimulatedImage}, nil, BootDisk, false},
-		{"auto with image", Boot{Method: BootAuto, Image: SimulatedImage}, nil, BootUEFIHTTP, false},
-		{"auto without image", Boot{Method: BootAuto, Image: "absent"}, nil, BootDisk, true},
-		{"auto, BMC without HTTP boot", Boot{Method: BootAuto, Image: SimulatedImage}, func(f *fakeBMC) { f.boot.Allowed = []string{"Hdd", "Pxe"} }, BootDisk, true},
-		{"auto, BMC without override", Boot{Method: BootAuto, Image: SimulatedImage}, func(f *fakeBMC) { f.boot.Supported = false }, BootDisk, true},
+		{"as stated", Boot{Method: BootDisk, Image: SimulatedImage}, nil, BootDisk, false, ""},
+		{"auto with image", Boot{Method: BootAuto, Image: SimulatedImage}, nil, BootUEFIHTTP, false, ""},
+		{"auto without image", Boot{Method: BootAuto, Image: "absent"}, nil, BootDisk, true, ""},
+		{"auto, BMC without HTTP boot", Boot{Method: BootAuto, Image: SimulatedImage}, func(f *fakeBMC) { f.boot.Allowed = []string{"Hdd", "Pxe"} }, BootDisk, true, ""},
+		{"auto, BMC without override", Boot{Method: BootAuto, Image: SimulatedImage}, func(f *fakeBMC) { f.boot.Supported = false }, BootDisk, true, ""},
+		{"auto, behind a bastion", Boot{Method: BootAuto, Image: SimulatedImage}, nil, BootDisk, true, "hall"},
 	} {
 		f := newFakeBMC()
 		if test.bmc != nil {
 			test.bmc(f)
 		}
-		e, _ := stepEnv(t, f, Machine{Boot: test.boot})
+		e, _ := stepEnv(t, f, Machine{Boot: test.boot, Via: test.via})
 		got, remark, err := e.method(t.Context(), f)
 		if err != nil || got != test.want || (remark != "") != test.remark {
 			t.Errorf("%s: %s, %q, %v; want %s", test.name, got, remark, err, test.want)

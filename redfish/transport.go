@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -211,9 +212,10 @@ func (t *transport) broken(ctx context.Context, c call, err error) error {
 	if long, ok := errors.AsType[*tooLongError](err); ok {
 		return fmt.Errorf("BMC %s: %w", t.addr, long)
 	}
+	hop, _ := errors.AsType[*HopError](err)
 	return &lostError{
 		error:  fmt.Errorf("%w: %s", ErrUnreachable, t.explain(err)),
-		silent: errors.Is(err, context.DeadlineExceeded),
+		silent: errors.Is(err, context.DeadlineExceeded), hop: hop,
 	}
 }
 
@@ -229,7 +231,10 @@ func (t *transport) explain(err error) string {
 }
 
 func (t *transport) explainBMC(err error, text string) string {
+	var op *net.OpError
 	switch {
+	case errors.As(err, &op) && op.Op == "dial" && op.Timeout():
+		return fmt.Sprintf("BMC %s takes no connection, it is silent: switched off, or not this VLAN", t.addr)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Sprintf("BMC %s silent for %s; if it is restarting, wait and ask again", t.addr, t.timeout)
 	case strings.Contains(strings.ToLower(text), "connection refused"):
@@ -248,9 +253,15 @@ func (t *transport) explainBMC(err error, text string) string {
 type lostError struct {
 	error
 	silent bool // for the whole time of a request, not cut short
+	hop    *HopError
 }
 
-func (e *lostError) Unwrap() error { return e.error }
+func (e *lostError) Unwrap() []error {
+	if e.hop == nil {
+		return []error{e.error}
+	}
+	return []error{e.error, e.hop}
+}
 
 func isLost(err error) bool {
 	_, ok := errors.AsType[*lostError](err)

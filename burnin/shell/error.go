@@ -17,6 +17,8 @@ var (
 	ErrAuth    = errors.New("login refused")
 	ErrSilent  = errors.New("no answer")
 	ErrLost    = errors.New("connection lost")
+	// ErrForbidden is a jump host that opens no connections to others.
+	ErrForbidden = errors.New("forwarding refused")
 )
 
 // ConfigError is what is wrong on our side, before the host is even asked: an

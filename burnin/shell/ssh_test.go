@@ -343,6 +343,15 @@ func TestSSHIsAWayToOthers(t *testing.T) {
 	}
 }
 
+// A host that forbids it is told apart from one beyond it that does not answer.
+func TestSSHForbidsForwarding(t *testing.T) {
+	sh := dialed(t, startSSHD(t, "AllowTcpForwarding no").config())
+	_, err := sh.DialContext(t.Context(), "tcp", "127.0.0.1:9")
+	if !errors.Is(err, ErrForbidden) || errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "AllowTcpForwarding") {
+		t.Errorf("%v, want ErrForbidden", err)
+	}
+}
+
 func TestSSHLost(t *testing.T) {
 	s := startSSHD(t)
 	var conn net.Conn

@@ -158,7 +158,7 @@ func (a *app) withBMC(ctx context.Context, o *bmcOptions, acts bool, do func(bmc
 	if !o.silent {
 		defer a.waitWords(o.addr, o.waits, waitWord)()
 	}
-	var bastions provision.Bastions
+	bastions := provision.Bastions{Log: a.log}
 	defer func() { _ = bastions.Close() }()
 	if o.via != "" {
 		cfg.Dial = bastions.Dialer(o.via)

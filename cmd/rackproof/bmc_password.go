@@ -85,7 +85,7 @@ func (a *app) rotate(ctx context.Context, o *bmcOptions, store, set string) (pro
 		return provision.Rotated{}, err
 	}
 	defer func() { _ = lease.Release() }()
-	var bastions provision.Bastions
+	bastions := provision.Bastions{Log: a.log}
 	defer func() { _ = bastions.Close() }()
 	if o.via != "" {
 		cfg.Dial = bastions.Dialer(o.via)
