@@ -106,14 +106,19 @@ func (l *loader) checkReach(m *Machine, row rowInfo) {
 	if m.Login.SHA256 != "" && m.Login.TLS != string(redfish.Pin) {
 		l.add(row.at("bmc"), "%s states the certificate's sha256 with tls mode %s: it counts with mode pin alone", m.Name, m.Login.TLS)
 	}
+	l.checkVia(m, row)
+	if m.Boot.Method == BootPXE && !l.batch.Netboot.fixed() {
+		l.add(row.pos, "%s boots by pxe: state netboot.listen with address and port; your DHCP server must hand out http://ADDRESS:PORT/pxe.ipxe to iPXE", m.Name)
+	}
+}
+
+// checkVia looks at what does not go through a bastion.
+func (l *loader) checkVia(m *Machine, row rowInfo) {
 	if m.Via != "" && m.Login.Protocol.IPMI() {
 		l.add(row.pos, "%s is reached via %s over IPMI, which is UDP and goes through no SSH: use bmc.protocol redfish, or run rackproof beside the BMCs", m.Name, m.Via)
 	}
 	if m.Via != "" && m.Boot.Method.fromUs() && !l.batch.Netboot.fixed() {
 		l.add(row.pos, "%s is reached via %s and boots by %s: images do not go through the bastion; state netboot.listen with an address of ours that BMC and host reach, or choose boot.method disk or none", m.Name, m.Via, m.Boot.Method)
-	}
-	if m.Boot.Method == BootPXE && !l.batch.Netboot.fixed() {
-		l.add(row.pos, "%s boots by pxe: state netboot.listen with address and port; your DHCP server must hand out http://ADDRESS:PORT/pxe.ipxe to iPXE", m.Name)
 	}
 }
 

@@ -25,11 +25,8 @@ func (e *Env) method(ctx context.Context, c BMC) (m BootMethod, note string, err
 	if m := e.Machine.Boot.Method; m != BootAuto && m != "" {
 		return m, "", nil
 	}
-	if !e.Boot.HasImage(e.Machine.Boot.Image) {
-		return BootDisk, fmt.Sprintf("there is no image %q in %s, so the installed system was booted", e.Machine.Boot.Image, e.Boot.Images), nil
-	}
-	if e.Machine.Via != "" && !e.Batch.Netboot.fixed() {
-		return BootDisk, "images do not go through the bastion, and netboot.listen is not stated, so the installed system was booted", nil
+	if why := e.noImage(); why != "" {
+		return BootDisk, why + ", so the installed system was booted", nil
 	}
 	b, err := c.Boot(ctx)
 	if err != nil {
@@ -49,6 +46,17 @@ func (e *Env) method(ctx context.Context, c BMC) (m BootMethod, note string, err
 		return BootPXE, "", nil
 	}
 	return BootDisk, "the BMC offers neither UEFI HTTP boot nor virtual media, and for PXE netboot.listen and mac are not stated, so the installed system was booted", nil
+}
+
+// noImage says why this machine cannot boot an image from us; "" when it can.
+func (e *Env) noImage() string {
+	switch {
+	case !e.Boot.HasImage(e.Machine.Boot.Image):
+		return fmt.Sprintf("there is no image %q in %s", e.Machine.Boot.Image, e.Boot.Images)
+	case e.Machine.Via != "" && !e.Batch.Netboot.fixed():
+		return "images do not go through the bastion, and netboot.listen is not stated"
+	}
+	return ""
 }
 
 // isCD knows the words by which BMCs offer to boot from a CD.
