@@ -30,6 +30,7 @@ func (b burnIn) Do(ctx context.Context, e *Env) (Facts, error) {
 	node := &burnin.Redialer{
 		Dial: func(ctx context.Context) (burnin.Shell, error) { return e.open.node(ctx, e.Machine, e.Facts) },
 		Log:  e.Log,
+		Note: func(text string) { e.Progress(ctx, zeroTime, "%s", text) },
 	}
 	if err := node.Start(ctx); err != nil {
 		if errors.Is(err, shell.ErrHostKey) || errors.Is(err, shell.ErrAuth) {
@@ -47,7 +48,7 @@ func (b burnIn) Do(ctx context.Context, e *Env) (Facts, error) {
 		Record: rec, Version: e.Version, Duration: load,
 		Progress: func(text string, until time.Time) { e.Progress(ctx, until, "%s", text) },
 	})
-	return nil, err
+	return nil, e.lost(ctx, err)
 }
 
 func soak(e *Env) time.Duration { return time.Duration(e.Spec.Soak.Hours * float64(time.Hour)) }

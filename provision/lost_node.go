@@ -1,0 +1,48 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rackproof/rackproof/burnin"
+	"github.com/rackproof/rackproof/redfish"
+)
+
+// lostTime bounds the question to the BMC about a host that went silent.
+const lostTime = time.Minute
+
+// lost says of a host that went silent under test what its BMC says of it. It was cut
+// short, and what was measured does not count, so a retest boots and measures it anew.
+func (e *Env) lost(ctx context.Context, err error) error {
+	stuck, ok := errors.AsType[*Stuck](err)
+	if !ok || !errors.Is(err, burnin.ErrNodeLost) || ctx.Err() != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, lostTime)
+	defer cancel()
+	stuck.Next, stuck.Suspect = "rackproof retest "+e.Machine.Name, true
+	state, perr := e.powerNow(ctx)
+	switch {
+	case perr != nil:
+		stuck.Why = fmt.Sprintf("host and BMC went silent under test: %s; BMC: %v", stuck.Why, perr)
+		stuck.Do = "Look whether it has power, and at its switch."
+	case state == redfish.Off:
+		stuck.Why = "the host went off under test, by no command of this run: " + stuck.Why
+		stuck.Do = "Look at its feeds and at `rackproof bmc sel`: power was lost, or it switched itself off."
+	default:
+		stuck.Why = fmt.Sprintf("the host went silent under test, and its BMC says that its power is %s: %s", state, stuck.Why)
+		stuck.Do = "Look at its console (`rackproof bmc console`): its kernel died or hangs, or its network does."
+	}
+	return stuck
+}
+
+func (e *Env) powerNow(ctx context.Context) (redfish.PowerState, error) {
+	e.dropClient() // its session may be older than the BMC's last start
+	c, err := e.Client(ctx)
+	if err != nil {
+		return redfish.PowerUnknown, err
+	}
+	return c.Power(ctx)
+}
