@@ -164,6 +164,16 @@ func (r *rig) run(file string, args ...string) outcome {
 	return r.outcome(err, stdout.Bytes(), stderr.String())
 }
 
+// retest tests a machine anew, in its run.
+func (r *rig) retest(run, machine string) outcome {
+	r.t.Helper()
+	cmd := r.command(r.t.Context(), "run", "--", filepath.Join(r.bin, "rackproof"), "--state", r.state, "retest", machine, "--run", run, "--json")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	return r.outcome(err, stdout.Bytes(), stderr.String())
+}
+
 func (r *rig) outcome(err error, stdout []byte, stderr string) outcome {
 	r.t.Helper()
 	o := outcome{machines: map[string]burnin.Judgement{}, stderr: stderr}
