@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -99,6 +101,26 @@ const released = "-"
 // person is asked to put that right. The BMC itself stays known.
 func (k *KnownBMCs) Release(addr string) error { return k.add(addr, released) }
 
+// sshKeys are the pinned SSH host keys of the BMC at an address ("ssh/KIND/HOST:PORT").
+func (k *KnownBMCs) sshKeys(addr string) (keys []KnownBMC) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		host = addr
+	}
+	k.last(func(b KnownBMC) bool {
+		_, place, _ := strings.Cut(strings.TrimPrefix(b.Addr, "ssh/"), "/")
+		at, _, err := net.SplitHostPort(place)
+		if strings.HasPrefix(b.Addr, "ssh/") && err == nil && at == host {
+			keys = slices.DeleteFunc(keys, func(had KnownBMC) bool { return had.Addr == b.Addr })
+			if b.SHA256 != released {
+				keys = append(keys, b)
+			}
+		}
+		return false
+	})
+	return keys
+}
+
 // Forget forgets the pin of an address and of the BMC that was known there, or of
 // the one called who: a person has seen that a new certificate is right. It says
 // what it forgot.
@@ -107,12 +129,16 @@ func (k *KnownBMCs) Forget(addr, who string) (gone []KnownBMC, err error) {
 		gone = append(gone, KnownBMC{Addr: addr, SHA256: pin, Who: k.At(addr)})
 		err = k.Release(addr)
 	}
+	for _, key := range k.sshKeys(addr) {
+		gone = append(gone, key)
+		err = errors.Join(err, k.Release(key.Addr))
+	}
 	who = or(who, k.At(addr))
 	b := k.Of(who)
 	if who == "" || b.SHA256 == "" || err != nil {
 		return gone, err
 	}
-	if len(gone) == 0 || gone[0] != b {
+	if !slices.Contains(gone, b) {
 		gone = append(gone, b)
 	}
 	return gone, k.add(b.Addr, released, b.Who)

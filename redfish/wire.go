@@ -121,6 +121,7 @@ type systemDoc struct {
 	Settings  maybe[settingsDoc]  `json:"@Redfish.Settings"`
 	Oem       oemDoc              `json:"Oem"`
 	Progress  maybe[progressDoc]  `json:"BootProgress"`
+	Console   maybe[consoleDoc]   `json:"SerialConsole"`
 	Bios      link                `json:"Bios"`
 	Memory    link                `json:"Memory"`
 	CPUs      link                `json:"Processors"`
@@ -196,6 +197,8 @@ type managerDoc struct {
 	DateTime  text   `json:"DateTime"`
 	Offset    text   `json:"DateTimeLocalOffset"`
 	Oem       oemDoc `json:"Oem"`
+
+	Console maybe[consoleDoc] `json:"SerialConsole"`
 }
 
 type ethernetDoc struct {

@@ -39,7 +39,7 @@ const bmcLong = `Drive one BMC by hand, over Redfish, or over IPMI with --protoc
   firmware [update FILE|URL]         the versions that run; compare or install
   sensors                            what the BMC measures, with its limits
   sel                                the log of hardware events
-  console                            the host's serial console (IPMI)
+  console                            the host's serial console (SSH or IPMI)
   screen                             a picture of the host's screen
   diagnostics [collect]              what the vendor's support wants, as files
   capture                            its whole tree, redacted, for sim --tree

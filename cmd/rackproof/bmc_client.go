@@ -16,6 +16,7 @@ type bmcClient interface {
 	provision.BMC
 	bmcReader
 	bmcLocator
+	bmcConsole
 	Firmware(context.Context) ([]redfish.Firmware, error)
 }
 
@@ -32,7 +33,7 @@ type bmcLocator interface {
 	SetLocator(ctx context.Context, on bool) error
 }
 
-// bmcConsole has a serial console that it sends over its session.
+// bmcConsole shows the host's serial console.
 type bmcConsole interface {
 	Console(ctx context.Context, out io.Writer) error
 }

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/rackproof/rackproof/redfish"
 )
 
 func (a *app) bmcConsole(o *bmcOptions) *cobra.Command {
@@ -18,10 +16,11 @@ func (a *app) bmcConsole(o *bmcOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "console",
 		Short: "Show the host's serial console",
-		Long: "Show what the host sends to its serial console, until it is interrupted. Nothing is typed.\n" +
-			"It goes by Serial over LAN, which needs --protocol ipmi. A console that somebody else has\n" +
-			"is left to them.\n\n" +
-			"Example:\n  rackproof bmc 10.0.12.7 --protocol ipmi console --out boot.log --for 10m\n\n" + exitHelp,
+		Long: "Show what the host sends to its serial console, until it is interrupted. Nothing is typed\n" +
+			"to the host. It goes over SSH where Redfish names that way, whose host key is pinned on\n" +
+			"first use, else over IPMI (Serial over LAN); --protocol ipmi takes that at once. A console\n" +
+			"that somebody else has is left to them.\n\n" +
+			"Example:\n  rackproof bmc 10.0.12.7 console --out boot.log --for 10m\n\n" + exitHelp,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if a.json && file == "" {
@@ -38,10 +37,6 @@ func (a *app) bmcConsole(o *bmcOptions) *cobra.Command {
 }
 
 func (a *app) watchConsole(ctx context.Context, c bmcClient, file string, limit time.Duration) (err error) {
-	console, ok := c.(bmcConsole)
-	if !ok {
-		return fmt.Errorf("the console over Redfish: %w; use --protocol ipmi", redfish.ErrUnsupported)
-	}
 	out := &counted{to: a.stdout}
 	if file != "" {
 		f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -61,7 +56,7 @@ func (a *app) watchConsole(ctx context.Context, c bmcClient, file string, limit 
 		defer cancel()
 	}
 	start := time.Now()
-	if err := console.Console(ctx, out); err != nil {
+	if err := c.Console(ctx, out); err != nil {
 		return err
 	}
 	if a.json {

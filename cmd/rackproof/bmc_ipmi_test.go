@@ -190,7 +190,7 @@ func TestBMCReadingsOverRedfish(t *testing.T) {
 		{"sensors", exitPassed, []string{"CPU1 Temp", "45 Cel", "… 95", "OK"}},
 		{"sel", exitPassed, []string{"2026-01-30 08:00:00  OK", "Uncorrectable ECC", "2 entries", " fast"}},
 		{"sel --json", exitPassed, []string{`"bmc_clock": "`, `"skew_seconds": `}},
-		{"console", exitFailed, []string{"use --protocol ipmi"}},
+		{"console", exitFailed, []string{"names no serial console"}},
 	} {
 		code, out, errs := bmc(t, append([]string{sim.Addr(), "--state", state}, strings.Fields(c.args)...)...)
 		if code != c.code {

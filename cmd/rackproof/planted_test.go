@@ -67,6 +67,12 @@ var bmcVerbLines = map[string][]string{
 	"sel":             {"sel", "sel --since 24h --json"},
 	"sensors":         {"sensors"},
 	"console":         {"console --for 1s"},
+	"screen":          {"screen --out NEW.png"},
+	"diagnostics":     {"diagnostics", "diagnostics --json"},
+
+	"diagnostics collect": {"diagnostics collect --out NEW.d"},
+	"capture":             {"capture --out NEW.tar.gz", "capture --anonymise --out NEW2.tar.gz"},
+
 	"forget-pin":      {"forget-pin"},
 	"password rotate": {"password rotate --store command:cat_NEW --store-set cat_>NEW;cat_/proc/$$/cmdline_/proc/$$/environ_>SEEN"},
 }
