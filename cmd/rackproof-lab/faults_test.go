@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,22 +17,35 @@ import (
 
 // plant is one fault and what must come of it.
 type plant struct {
+	on           string // machine; "" is lab2
 	fault, value string
 	check        string // that blames it; "" where no finding does
 	part         string // in the name of the part that is blamed
 	verdict      burnin.Verdict
 	also         []string // "check" or "check part": what else may speak of it
-	told         string   // of a fault that is tolerated, or stops the run: what the line or the log says
+	told         string   // of a fault that is tolerated, or stops the run: what the line says
+	again        bool     // healed, and retested: it passes
 }
 
-// round is a run in which several faults are planted at different parts.
+func (p plant) machine() string { return cmp.Or(p.on, "lab2") }
+
+// round is a run in which several faults are planted at different parts, or machines.
 type round struct {
 	name string
 	cold []plant // before the machine is powered on
 	hot  []plant // when its load has begun
 	code int
+}
 
-	again bool // healed, and retested: it passes
+func (r round) plants() []plant { return slices.Concat(r.cold, r.hot) }
+
+func (r round) machines() []string {
+	var out []string
+	for _, p := range r.plants() {
+		out = append(out, p.machine())
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // rounds hold every fault of the lab once. The first one runs always, the others
@@ -76,9 +90,14 @@ func rounds() []round {
 			},
 		},
 		{name: "fourth", code: 3, hot: []plant{{fault: "nvme-missing", check: "nvme.count", part: "NVMe", verdict: burnin.Fail, also: []string{"nvme.", "kernel.log", "pcie.link"}}}},
-		{name: "panic", code: 5, hot: []plant{{fault: "kernel-panic", told: "the host went silent under test, and its BMC says that its power is On"}}},
-		{name: "power", code: 5, again: true, hot: []plant{{fault: "power-loss", told: "the host went off under test"}}},
-		{name: "silent", code: 5, hot: []plant{{fault: "bmc-dies", told: "STUCK"}}},
+		{
+			name: "dead", code: 5,
+			hot: []plant{
+				{fault: "kernel-panic", told: "the host went silent under test, and its BMC says that its power is On"},
+				{on: "lab3", fault: "power-loss", told: "the host went off under test", again: true},
+				{on: "lab4", fault: "bmc-dies", told: "STUCK"},
+			},
+		},
 		{name: "wrong", code: 3, cold: []plant{{fault: "wrong-machine", check: "identity", part: "", verdict: burnin.Fail}}},
 	}
 }
@@ -89,6 +108,9 @@ func TestFaults(t *testing.T) {
 	t.Parallel()
 	prove := os.Getenv("RACKPROOF_PROVE") != ""
 	machines := "2"
+	if prove {
+		machines = "4"
+	}
 	r := newRig(t, "--firmware", "uefi", "--machines", machines)
 	var table []string
 	ran := 0
@@ -101,20 +123,23 @@ func TestFaults(t *testing.T) {
 			r := *r
 			r.t = t
 			ran++
-			o := lab.BatchOptions{Name: round.name, Protocol: provision.OverRedfish, Load: "60 s", Machines: []string{"lab2"}}
+			o := lab.BatchOptions{Name: round.name, Protocol: provision.OverRedfish, Load: "60 s", Machines: round.machines()}
 			if i == 0 {
-				o.Machines = nil
+				o.Machines = append(o.Machines, "lab1")
 			}
 			got := r.runRound(round, o)
 			table = append(table, r.judge(round, got)...)
-			if round.again {
-				r.fault("lab2", lab.NoFault, "")
-				r.wantPassed(r.retest(round.name, "lab2"), "lab2")
-			}
 			if i == 0 {
 				r.wantPassed(got, "lab1")
 			}
-			r.fault("lab2", lab.NoFault, "")
+			for _, m := range round.machines() {
+				r.fault(m, lab.NoFault, "")
+			}
+			for _, p := range round.plants() {
+				if p.again {
+					r.wantPassed(r.retest(round.name, p.machine()), p.machine())
+				}
+			}
 		})
 	}
 	if ran == len(rounds()) {
@@ -122,11 +147,11 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// runRound carries the batch and plants the faults on lab2 in their time.
+// runRound carries the batch and plants the faults in their time.
 func (r *rig) runRound(round round, o lab.BatchOptions) outcome {
 	r.t.Helper()
 	for _, p := range round.cold {
-		r.fault("lab2", p.fault, p.value)
+		r.fault(p.machine(), p.fault, p.value)
 	}
 	cmd := r.rackproof(r.batch(o))
 	var stdout, stderr bytes.Buffer
@@ -134,12 +159,10 @@ func (r *rig) runRound(round round, o lab.BatchOptions) outcome {
 	if err := cmd.Start(); err != nil {
 		r.t.Fatal(err)
 	}
-	if len(round.hot) > 0 {
-		load := filepath.Join(provision.AttemptDir(r.state, provision.RunID(o.Name), "lab2", 1), string(burnin.PhaseLoad))
-		until(r.t, bootLimit+loadLimit, "lab2 is loaded", func() bool { return hasFiles(load) })
-		for _, p := range round.hot {
-			r.fault("lab2", p.fault, p.value)
-		}
+	for _, p := range round.hot {
+		load := filepath.Join(provision.AttemptDir(r.state, provision.RunID(o.Name), p.machine(), 1), string(burnin.PhaseLoad))
+		until(r.t, bootLimit+loadLimit, p.machine()+" is loaded", func() bool { return hasFiles(load) })
+		r.fault(p.machine(), p.fault, p.value)
 	}
 	err := cmd.Wait()
 	return r.outcome(err, stdout.Bytes(), stderr.String())
@@ -152,41 +175,53 @@ func (r *rig) judge(round round, o outcome) []string {
 	if o.code != round.code {
 		r.t.Errorf("exit %d, want %d\n%s", o.code, round.code, o.stderr)
 	}
-	j := o.machines["lab2"]
 	var table []string
-	plants := slices.Concat(round.cold, round.hot)
-	for _, p := range plants {
-		if p.check == "" {
-			if !strings.Contains(j.Line, p.told) {
-				r.t.Errorf("%s: %q does not say %q", p.fault, j.Line, p.told)
-			}
-			what := "tolerated: nothing is blamed"
-			if p.told != "" {
-				what = j.Line
-			}
-			if round.again {
-				what += "; healed and retested: PASSED, exit 0"
-			}
-			table = append(table, fmt.Sprintf("| %s | %s | | %s | %d |", p.fault, what, j.Result, o.code))
-			continue
-		}
-		i := slices.IndexFunc(j.Findings, func(f burnin.Finding) bool { return p.blames(f) && f.Verdict == p.verdict })
-		if i < 0 {
-			r.t.Errorf("%s %s: no finding of %s about %q with verdict %s\n%s", p.fault, p.value, p.check, p.part, p.verdict, told(j))
-			continue
-		}
-		f := j.Findings[i]
-		table = append(table, fmt.Sprintf("| %s | %s | %s | %s | %d |", strings.TrimSpace(p.fault+" "+p.value), f.Check, f.Part, f.Verdict, o.code))
+	for _, p := range round.plants() {
+		table = append(table, fmt.Sprintf("| %s | %s | %d |", strings.TrimSpace(p.fault+" "+p.value), r.found(p, o.machines[p.machine()]), o.code))
 	}
+	for _, m := range round.machines() {
+		r.wantNoOther(round, m, o.machines[m])
+	}
+	return table
+}
+
+// found is what was said of a plant, as columns of the table.
+func (r *rig) found(p plant, j burnin.Judgement) string {
+	r.t.Helper()
+	if p.check == "" {
+		if !strings.Contains(j.Line, p.told) {
+			r.t.Errorf("%s: %q does not say %q", p.fault, j.Line, p.told)
+		}
+		what := "tolerated: nothing is blamed on it"
+		if p.told != "" {
+			what = "said: " + p.told
+		}
+		if p.again {
+			what += "; tolerated: healed and retested it passes, exit 0"
+		}
+		return what + " | | " + j.Result.Word()
+	}
+	i := slices.IndexFunc(j.Findings, func(f burnin.Finding) bool { return p.blames(f) && f.Verdict == p.verdict })
+	if i < 0 {
+		r.t.Errorf("%s %s: no finding of %s about %q with verdict %s\n%s", p.fault, p.value, p.check, p.part, p.verdict, told(j))
+		return "not found | | "
+	}
+	f := j.Findings[i]
+	return fmt.Sprintf("%s | %s | %s", f.Check, f.Part, f.Verdict)
+}
+
+// wantNoOther checks that nothing is blamed on a machine beyond what was planted.
+func (r *rig) wantNoOther(round round, machine string, j burnin.Judgement) {
+	r.t.Helper()
+	plants := slices.DeleteFunc(round.plants(), func(p plant) bool { return p.machine() != machine })
 	for _, f := range j.Findings {
 		if f.Verdict == burnin.Pass || f.Verdict == burnin.NotApplicable || f.Check == "bmc.sel" && strings.HasPrefix(f.Quantity, "earlier_") {
 			continue // the last: what the BMC keeps of the round before
 		}
 		if !slices.ContainsFunc(plants, func(p plant) bool { return p.blames(f) || p.speaks(f) }) {
-			r.t.Errorf("blamed for nothing: %s %s %s: %s", f.ID, f.Part, f.Verdict, f.Why)
+			r.t.Errorf("%s is blamed for nothing: %s %s %s: %s", machine, f.ID, f.Part, f.Verdict, f.Why)
 		}
 	}
-	return table
 }
 
 func (p plant) blames(f burnin.Finding) bool {
