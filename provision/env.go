@@ -149,20 +149,38 @@ func (e *Env) Progress(ctx context.Context, until time.Time, format string, args
 // WaitFor asks until check is true, pausing between, or until ctx ends: a
 // deadline is an infrastructure matter and makes the machine STUCK with why.
 func (e *Env) WaitFor(ctx context.Context, pause time.Duration, stuck Stuck, check func() (bool, error)) error {
+	return waitFor(ctx, sleeper{}, pause, stuck, check)
+}
+
+// Pauser waits, and may end a wait early because there is news; a BMC may be one.
+type Pauser interface {
+	Pause(context.Context, time.Duration) error
+}
+
+// sleeper has no news.
+type sleeper struct{}
+
+func (sleeper) Pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func waitFor(ctx context.Context, p Pauser, pause time.Duration, stuck Stuck, check func() (bool, error)) error {
 	for {
 		ok, err := check()
 		if err != nil || ok {
 			return err
 		}
-		t := time.NewTimer(pause)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			if cause := context.Cause(ctx); !errors.Is(cause, context.DeadlineExceeded) {
-				return cause
-			}
+		if cause := p.Pause(ctx, pause); errors.Is(cause, context.DeadlineExceeded) {
 			return &stuck
+		} else if cause != nil {
+			return cause
 		}
 	}
 }

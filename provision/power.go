@@ -131,7 +131,11 @@ func (e *Env) waitPOST(ctx context.Context, c BMC) error {
 		Why:  fmt.Sprintf("BMC %s: the machine did not come through POST", e.Machine.BMC),
 		Next: "Look at its console: a message may wait for a key.",
 	}
-	return e.WaitFor(ctx, e.poll(), stuck, func() (bool, error) {
+	pauser, ok := c.(Pauser)
+	if !ok {
+		pauser = sleeper{}
+	}
+	return waitFor(ctx, pauser, e.poll(), stuck, func() (bool, error) {
 		done, known, err := c.POSTDone(ctx)
 		if err != nil {
 			e.Log.Debug("POST state not read", "err", err)

@@ -24,6 +24,7 @@ type Client struct {
 	behaviour  behaviour
 	registries registryCache
 	plan       plan // of readings that are repeated
+	bell       bell
 
 	closing sync.Once
 	closed  error
@@ -116,6 +117,7 @@ func (c *Client) open(ctx context.Context) error {
 // after ctx was cancelled. It is safe to call more than once.
 func (c *Client) Close() error {
 	c.closing.Do(func() {
+		c.bell.close()
 		c.closed = c.t.session.close()
 		c.t.reads.CloseIdleConnections()
 	})

@@ -56,6 +56,13 @@ func (g *gate) strain() {
 	g.strained = true
 }
 
+// isStrained reports whether the BMC has shown strain.
+func (g *gate) isStrained() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.strained
+}
+
 // took notes the latency of a request. When the mean doubles against the first
 // reads, the BMC is under strain; a quarter of a second is no strain for any.
 func (g *gate) took(d time.Duration) {

@@ -47,7 +47,7 @@ func (c *Client) WaitJob(ctx context.Context, job string) error {
 		if done || err != nil && !isLost(err) && statusOf(err) < 500 {
 			return err
 		}
-		if err := pause(ctx, c.cfg.Poll); err != nil {
+		if err := c.Pause(ctx, c.cfg.Poll); err != nil {
 			return fmt.Errorf("BMC %s: job %s has not ended: %w; look at the job queue, and whether the host was reset", c.cfg.Addr, link(job).id(), err)
 		}
 	}

@@ -230,7 +230,7 @@ func (c *Client) await(ctx context.Context, limit time.Duration, there func(syst
 		if errors.Is(err, ErrAuth) || errors.Is(err, ErrPinMismatch) {
 			return err
 		}
-		if err := pause(deadline, c.cfg.Poll); err != nil {
+		if err := c.Pause(deadline, c.cfg.Poll); err != nil {
 			if ctx.Err() != nil {
 				return fmt.Errorf("BMC %s: %w", c.cfg.Addr, context.Cause(ctx))
 			}

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -28,6 +26,7 @@ type transport struct {
 	via     string       // bastion on the way, for messages
 	reads   *http.Client // over connections that are kept
 	acts    *http.Client // each over a fresh connection
+	events  *http.Client // the one that stays open
 	timeout time.Duration
 	retry   time.Duration // before the second try of a read; the third waits twice as long
 	gate    *gate
@@ -68,14 +67,15 @@ func newTransport(cfg Config, tr *trust, rec *recorder) (*transport, error) {
 			IdleConnTimeout: 10 * time.Second,
 		}
 	}
-	kept, fresh := round(), round()
+	kept, fresh, stream := round(), round(), round()
 	// What is no read is never sent again by itself, so it must not meet a
 	// connection that the BMC has dropped: a lost login or logout leaks a session.
 	fresh.DisableKeepAlives = true
+	stream.DisableKeepAlives = true
 	return &transport{
 		addr: cfg.Addr, key: cfg.Key(), via: cfg.Via, timeout: cfg.Timeout, retry: cfg.Poll / 3, gate: newGate(cfg.Readers), record: rec, log: cfg.Log,
 		reads: &http.Client{Transport: kept, CheckRedirect: stay},
-		acts:  &http.Client{Transport: fresh, CheckRedirect: stay},
+		acts:  &http.Client{Transport: fresh, CheckRedirect: stay}, events: &http.Client{Transport: stream, CheckRedirect: stay},
 	}, nil
 }
 
@@ -196,82 +196,6 @@ type tooLongError struct{ uri string }
 
 func (e *tooLongError) Error() string {
 	return fmt.Sprintf("%s answers with more than %d MiB", e.uri, maxBody>>20)
-}
-
-// broken words a failure below HTTP for a person.
-func (t *transport) broken(ctx context.Context, c call, err error) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("BMC %s: %s %s: %w", t.addr, c.method, c.uri, context.Cause(ctx))
-	}
-	if ue, ok := errors.AsType[*url.Error](err); ok {
-		err = ue.Err
-	}
-	if errors.Is(err, ErrPinMismatch) {
-		return err
-	}
-	if long, ok := errors.AsType[*tooLongError](err); ok {
-		return fmt.Errorf("BMC %s: %w", t.addr, long)
-	}
-	hop, _ := errors.AsType[*HopError](err)
-	return &lostError{
-		error:  fmt.Errorf("%w: %s", ErrUnreachable, t.explain(err)),
-		silent: errors.Is(err, context.DeadlineExceeded), hop: hop,
-	}
-}
-
-func (t *transport) explain(err error) string {
-	text := t.record.literal(err.Error())
-	if hop, ok := errors.AsType[*HopError](err); ok {
-		return fmt.Sprintf("%s; nothing is known of BMC %s behind it", t.record.literal(hop.Error()), t.addr)
-	}
-	if t.via != "" {
-		return fmt.Sprintf("bastion %s ok; %s", t.via, t.explainBMC(err, text))
-	}
-	return t.explainBMC(err, text)
-}
-
-func (t *transport) explainBMC(err error, text string) string {
-	var op *net.OpError
-	switch {
-	case errors.As(err, &op) && op.Op == "dial" && op.Timeout():
-		return fmt.Sprintf("BMC %s takes no connection, it is silent: switched off, or not this VLAN", t.addr)
-	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Sprintf("BMC %s silent for %s; if it is restarting, wait and ask again", t.addr, t.timeout)
-	case strings.Contains(strings.ToLower(text), "connection refused"):
-		return fmt.Sprintf("BMC %s refused the connection: switched off, or not this VLAN", t.addr)
-	case oldTLS(text):
-		return fmt.Sprintf("BMC %s speaks only an outdated TLS (%s): update its firmware, or allow that for this BMC alone with `tls: {legacy: true}` or --tls-legacy", t.addr, text)
-	case strings.Contains(text, "x509"), strings.Contains(text, "certificate"):
-		return fmt.Sprintf("BMC %s has a certificate that cannot be used (%s): install a good one, or pin it", t.addr, text)
-	case strings.Contains(text, "no such host"):
-		return fmt.Sprintf("BMC name %s is not known here: check the batch file and the DNS", t.addr)
-	}
-	return fmt.Sprintf("BMC %s: %s; check cable, VLAN and bastion", t.addr, text)
-}
-
-// lostError says that no answer came: an act may or may not have happened.
-type lostError struct {
-	error
-	silent bool // for the whole time of a request, not cut short
-	hop    *HopError
-}
-
-func (e *lostError) Unwrap() []error {
-	if e.hop == nil {
-		return []error{e.error}
-	}
-	return []error{e.error, e.hop}
-}
-
-func isLost(err error) bool {
-	_, ok := errors.AsType[*lostError](err)
-	return ok
-}
-
-// isSilent reports whether the BMC had its whole time and said nothing.
-func isSilent(err error) bool {
-	lost, ok := errors.AsType[*lostError](err)
-	return ok && lost.silent
 }
 
 // read asks for a resource. Asking again is harmless, so a lost connection and a

@@ -78,6 +78,7 @@ type rootDoc struct {
 	Systems  link   `json:"Systems"`
 	Chassis  link   `json:"Chassis"`
 	Update   link   `json:"UpdateService"`
+	Events   link   `json:"EventService"`
 	Tasks    link   `json:"Tasks"`
 	Regs     link   `json:"Registries"`
 	Service  link   `json:"SessionService"`

@@ -24,6 +24,13 @@ type events struct {
 	enabled bool
 	next    int
 	streams map[chan []byte]bool
+	kept    []kept // the last ones, for who comes again
+}
+
+// kept is an event with its number.
+type kept struct {
+	id      int
+	message []byte
 }
 
 func (b *BMC) discoverEvents(root map[string]any) {
@@ -63,7 +70,8 @@ func eventOf(entry map[string]any) map[string]any {
 // publish sends an event to every open stream. A reader that is too far behind
 // loses its stream, not the BMC its memory.
 func (b *BMC) publish(event map[string]any) {
-	id := strconv.Itoa(b.events.next)
+	number := b.events.next
+	id := strconv.Itoa(number)
 	b.events.next++
 	event["MemberId"] = "0"
 	raw, err := json.Marshal(map[string]any{
@@ -74,6 +82,8 @@ func (b *BMC) publish(event map[string]any) {
 		return
 	}
 	message := fmt.Appendf(nil, "id: %s\ndata: %s\n\n", id, raw)
+	b.events.kept = append(b.events.kept, kept{number, message})
+	b.events.kept = b.events.kept[max(0, len(b.events.kept)-streamQueue):]
 	for stream := range b.events.streams {
 		select {
 		case stream <- message:
@@ -84,8 +94,9 @@ func (b *BMC) publish(event map[string]any) {
 	}
 }
 
-// openStream answers a GET of the stream's URI.
-func (b *BMC) openStream() reply {
+// openStream answers a GET of the stream's URI. Who says which event was the last gets
+// what came behind it.
+func (b *BMC) openStream(req *request) reply {
 	switch {
 	case !b.events.enabled:
 		return failure(http.StatusServiceUnavailable, baseRegistry+"ServiceDisabled", "The event service is off.")
@@ -95,6 +106,13 @@ func (b *BMC) openStream() reply {
 	}
 	stream := make(chan []byte, streamQueue)
 	b.events.streams[stream] = true
+	if last, err := strconv.Atoi(req.header.Get("Last-Event-ID")); err == nil {
+		for _, k := range b.events.kept {
+			if k.id > last {
+				stream <- k.message // no more are kept than it holds
+			}
+		}
+	}
 	return reply{status: http.StatusOK, stream: stream}
 }
 

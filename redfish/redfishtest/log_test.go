@@ -226,6 +226,29 @@ func TestEventStream(t *testing.T) {
 	}
 }
 
+// TestEventStreamIsTakenUp behind the event that the reader had last.
+func TestEventStreamIsTakenUp(t *testing.T) {
+	r := start(t, "", redfishtest.Options{})
+	for _, m := range []string{"one", "two", "three"} {
+		r.log(t, m)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.URL()+sseURI, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.SetBasicAuth("admin", "password")
+	req.Header.Set("Last-Event-ID", "2")
+	res, err := r.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	head := make([]byte, len("id: 3"))
+	if _, err := io.ReadFull(res.Body, head); err != nil || string(head) != "id: 3" {
+		t.Errorf("first %q, %v", head, err)
+	}
+}
+
 func TestEventServiceOff(t *testing.T) {
 	tree := fixtureTree("")
 	tree["/redfish/v1/EventService"] = json.RawMessage(`{"ServiceEnabled":false,"ServerSentEventUri":"` + sseURI + `"}`)

@@ -105,7 +105,7 @@ func (b *BMC) answer(req *request, raw []byte) reply {
 	}
 	if req.method == http.MethodGet || req.method == http.MethodHead {
 		if b.events.uri != "" && req.key == b.events.uri && req.method == http.MethodGet {
-			return b.openStream()
+			return b.openStream(req)
 		}
 		return b.get(req)
 	}
