@@ -327,7 +327,7 @@ func TestNoPreconditionOnActions(t *testing.T) {
 // Dell 14G answers 400 to a reset that it does not list (badfish #66): what is not
 // on the list is not sent.
 func TestResetNotOnTheList(t *testing.T) {
-	tree := edited(t, aSystem, `["On","ForceOff","GracefulShutdown","ForceRestart"]`, `["On","ForceOff"]`)
+	tree := edited(t, aSystem, `["On","ForceOff","GracefulShutdown","ForceRestart","FullPowerCycle"]`, `["On","ForceOff"]`)
 	bmc := serve(t, redfishtest.Options{Tree: tree})
 	client := open(t, bmc)
 	ctx := within(t, time.Minute)
