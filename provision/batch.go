@@ -116,6 +116,8 @@ type SSH struct {
 type Boot struct {
 	Image  string     `json:"image,omitempty"`
 	Method BootMethod `json:"method"`
+	// Console keeps what the host sends to its serial console while it boots.
+	Console bool `json:"console,omitempty"`
 }
 
 // BootMethod is a way to bring the host up.

@@ -153,7 +153,7 @@ func (l *loader) shared(m *Machine, keys *map[string]profiles.Position, expect *
 		},
 		"via": l.str(&m.Via),
 		"boot": func(n ast.Node) {
-			l.fields(n, "boot", field{"image": l.str(&m.Boot.Image), "method": l.method(&m.Boot.Method)})
+			l.fields(n, "boot", field{"image": l.str(&m.Boot.Image), "method": l.method(&m.Boot.Method), "console": l.yes(&m.Boot.Console)})
 		},
 	}
 	if expect == nil { // defaults: bmc is how to log in

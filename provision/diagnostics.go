@@ -27,6 +27,7 @@ type DiagnosticsWish struct {
 
 const (
 	probeDiagnostics   = "bmc-diagnostics"
+	probeScreen        = "screen"
 	diagnosticsFor     = 20 * time.Minute
 	diagnosticsMiB     = 64
 	maxDiagnosticsMiB  = 256 // of one file: what evidence may have
@@ -38,6 +39,11 @@ const (
 type Diagnoser interface {
 	Diagnostics(context.Context) ([]redfish.Diagnostic, error)
 	CollectDiagnostic(ctx context.Context, name string, out io.Writer, opts redfish.CollectOptions) (redfish.DiagnosticFile, error)
+}
+
+// Screener takes a picture of the host's screen; a BMC may be one.
+type Screener interface {
+	Screen(context.Context) ([]byte, error)
 }
 
 // diagnose collects diagnostics after a step with which a machine failed, where the
@@ -87,15 +93,15 @@ func (e *Env) diagnoseWithin(ctx context.Context, until time.Time) string {
 	if err != nil {
 		return "not collected: " + e.secrets.redact(err.Error())
 	}
+	said := e.screen(ctx, c)
 	d, ok := c.(Diagnoser)
 	if !ok {
-		return "not collected: this BMC offers none"
+		return strings.Join(append(said, "not collected: this BMC offers none"), "; ")
 	}
 	names, err := e.diagnosticNames(ctx, d)
 	if err != nil {
-		return "not collected: " + e.secrets.redact(err.Error())
+		return strings.Join(append(said, "not collected: "+e.secrets.redact(err.Error())), "; ")
 	}
-	var said []string
 	left := int64(diagnosticsAllMiB) << 20
 	for _, name := range names {
 		if e.Store.Has(burnin.PhaseBMC, probeDiagnostics+"@"+name) {
@@ -116,6 +122,29 @@ func (e *Env) diagnoseWithin(ctx context.Context, until time.Time) string {
 		}
 	}
 	return strings.Join(strings.Fields(strings.Join(said, "; ")), " ")
+}
+
+// screen keeps a picture of the host's screen, where the BMC offers one, and says so.
+func (e *Env) screen(ctx context.Context, c BMC) []string {
+	s, ok := c.(Screener)
+	if !ok || e.Store.Has(burnin.PhaseBMC, probeScreen) {
+		return nil
+	}
+	start := time.Now()
+	png, err := s.Screen(ctx)
+	if errors.Is(err, redfish.ErrUnsupported) || ctx.Err() != nil {
+		return nil
+	}
+	if err == nil {
+		err = e.Store.Add(&burnin.Evidence{
+			Probe: probeScreen, Phase: burnin.PhaseBMC, Source: burnin.FromBMC, Ended: burnin.EndedExit, Started: start, Seconds: time.Since(start).Seconds(),
+			Command: "BMC: picture of the screen (PNG)", Simulated: e.Machine.Boot.Image == SimulatedImage, Out: png,
+		})
+	}
+	if err != nil {
+		return []string{"no picture of the screen: " + e.secrets.redact(err.Error())}
+	}
+	return []string{"a picture of the screen"}
 }
 
 func (e *Env) diagnosticNames(ctx context.Context, d Diagnoser) ([]string, error) {

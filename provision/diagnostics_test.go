@@ -22,11 +22,16 @@ type diagnosing struct {
 	takes time.Duration
 	asked []string
 	limit int64
+
+	png       []byte
+	screenErr error
 }
 
 func (d *diagnosing) Diagnostics(context.Context) ([]redfish.Diagnostic, error) {
 	return []redfish.Diagnostic{{Name: "ffdc", Usual: true}, {Name: "whole"}, {Name: "board", Usual: true}}, nil
 }
+
+func (d *diagnosing) Screen(context.Context) ([]byte, error) { return d.png, d.screenErr }
 
 func (d *diagnosing) CollectDiagnostic(ctx context.Context, name string, out io.Writer, opts redfish.CollectOptions) (redfish.DiagnosticFile, error) {
 	d.asked, d.limit = append(d.asked, name), opts.MaxBytes
@@ -47,7 +52,7 @@ func (d *diagnosing) CollectDiagnostic(ctx context.Context, name string, out io.
 // diagnosisEnv is a machine whose batch asks for diagnostics.
 func diagnosisEnv(t *testing.T, wish DiagnosticsWish) (*Env, *diagnosing, *memory) {
 	t.Helper()
-	d := &diagnosing{fakeBMC: newFakeBMC(), fail: map[string]error{}}
+	d := &diagnosing{fakeBMC: newFakeBMC(), fail: map[string]error{}, screenErr: redfish.ErrUnsupported}
 	e, rec := stepEnv(t, d.fakeBMC, Machine{})
 	e.open.bmc = func(context.Context, Machine) (BMC, error) { return d, nil }
 	e.Batch.Diagnostics = wish
@@ -153,6 +158,25 @@ func TestDiagnosticsAreBounded(t *testing.T) {
 			t.Errorf("stopped, the record says %q", said)
 		}
 	})
+}
+
+func TestScreenOfAFailure(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		says string
+		kept bool
+	}{
+		{nil, "a picture of the screen; ffdc", true},
+		{errors.New("BMC busy"), "no picture of the screen: BMC busy; ffdc", false},
+		{redfish.ErrUnsupported, "ffdc", false},
+	} {
+		e, d, _ := diagnosisEnv(t, DiagnosticsWish{OnFailure: true})
+		d.png, d.screenErr = []byte("\x89PNG"), c.err
+		e.diagnose(t.Context(), "boot", &Stuck{Suspect: true})
+		if said := e.Facts[FactDiagnostics]; !strings.HasPrefix(said, c.says) || e.Store.Has(burnin.PhaseBMC, probeScreen) != c.kept {
+			t.Errorf("%v: the record says %q, kept %v", c.err, said, !c.kept)
+		}
+	}
 }
 
 func TestDiagnosticsOfABMCThatHasNone(t *testing.T) {

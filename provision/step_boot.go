@@ -132,6 +132,13 @@ func (b boot) Do(ctx context.Context, e *Env) (Facts, error) {
 		e.Log.Info(note)
 		e.Facts[FactNote] = note
 	}
+	watch := e.watchBoot(ctx, c, b.Name())
+	facts, err := b.by(ctx, e, c, method)
+	return facts, watch.end(err)
+}
+
+// by boots the host that way.
+func (b boot) by(ctx context.Context, e *Env, c BMC, method BootMethod) (Facts, error) {
 	switch method {
 	case BootUEFIHTTP:
 		return nil, b.overHTTP(ctx, e, c)

@@ -54,6 +54,22 @@ func (waitSSH) mayCome(e *Env, err error) bool {
 }
 
 func (s waitSSH) Do(ctx context.Context, e *Env) (Facts, error) {
+	if e.Facts[FactBoot] == string(BootNone) { // it was up before us
+		return nil, s.wait(ctx, e)
+	}
+	bounded, cancel := context.WithTimeout(ctx, watchLogin)
+	defer cancel()
+	c, err := e.Client(bounded)
+	if err != nil {
+		e.Log.Warn("the BMC is not asked how far the host is", "err", err)
+		return nil, s.wait(ctx, e)
+	}
+	watch := e.watchBoot(ctx, c, s.Name())
+	return nil, watch.end(s.wait(ctx, e))
+}
+
+// wait waits for the host.
+func (s waitSSH) wait(ctx context.Context, e *Env) error {
 	var last error
 	stuck := Stuck{Do: "Look at the host's console and at the link of its NIC.", Suspect: true}
 	err := e.WaitFor(ctx, e.poll()/2, stuck, func() (bool, error) {
@@ -77,7 +93,7 @@ func (s waitSSH) Do(ctx context.Context, e *Env) (Facts, error) {
 			st.Why += ": " + last.Error()
 		}
 	}
-	return nil, err
+	return err
 }
 
 // look asks the host who it is.

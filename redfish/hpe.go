@@ -33,18 +33,23 @@ func (hpe) named(host string) string { return factoryName(hpeName, host) }
 var hpeName = regexp.MustCompile(`^ILO([0-9A-Z]{10})$`)
 
 // postDone reads PostState, which iLO5 has instead of BootProgress.
-func (hpe) postDone(host systemDoc) (done, known bool) {
-	var ext struct {
-		State text `json:"PostState"`
-	}
-	oem(host.Oem, "Hpe", &ext)
-	switch ext.State {
+func (h hpe) postDone(host systemDoc) (done, known bool) {
+	switch h.postWord(host) {
 	case "", "Unknown":
 		return false, false
 	case "FinishedPost":
 		return true, true
 	}
 	return false, true
+}
+
+// postWord is PostState.
+func (hpe) postWord(host systemDoc) string {
+	var ext struct {
+		State text `json:"PostState"`
+	}
+	oem(host.Oem, "Hpe", &ext)
+	return string(ext.State)
 }
 
 // hardwareLog is the Integrated Management Log, whose service names no type (iLO 5

@@ -12,18 +12,23 @@ func (lenovo) named(host string) string { return factoryName(lenovoName, host) }
 var lenovoName = regexp.MustCompile(`^XCC-[0-9A-Z]{4}-([0-9A-Z]{8})$`)
 
 // postDone reads SystemStatus, which XCC has instead of BootProgress.
-func (lenovo) postDone(host systemDoc) (done, known bool) {
-	var ext struct {
-		Status text `json:"SystemStatus"`
-	}
-	oem(host.Oem, "Lenovo", &ext)
-	switch ext.Status {
+func (l lenovo) postDone(host systemDoc) (done, known bool) {
+	switch l.postWord(host) {
 	case "":
 		return false, false
 	case "BootingOSOrInUndetectedOS", "OSBooted":
 		return true, true
 	}
 	return false, true
+}
+
+// postWord is SystemStatus.
+func (lenovo) postWord(host systemDoc) string {
+	var ext struct {
+		Status text `json:"SystemStatus"`
+	}
+	oem(host.Oem, "Lenovo", &ext)
+	return string(ext.Status)
 }
 
 // hardwareLog is the platform log: the SEL service of an XCC (SR670 V2, 2.83) has no

@@ -25,5 +25,3 @@ func (c *Client) Screen(ctx context.Context) ([]byte, error) {
 func (base) screen(_ context.Context, c *Client) ([]byte, error) {
 	return nil, fmt.Errorf("BMC %s: picture of the screen: %w", c.cfg.Addr, ErrUnsupported)
 }
-
-func (base) postCode(context.Context, *Client, systemDoc) (string, error) { return "", nil }

@@ -23,6 +23,8 @@ type diagnoser interface {
 	screen(ctx context.Context, c *Client) ([]byte, error)
 	// postCode is the last POST code of the host, in hex; "" where the BMC tells none.
 	postCode(ctx context.Context, c *Client, host systemDoc) (string, error)
+	// postWord is the vendor's own word for how far the host's start is.
+	postWord(host systemDoc) string
 }
 
 // greeter is what differs in what is told before a login.

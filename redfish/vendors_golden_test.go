@@ -178,7 +178,7 @@ func treeIntents(ctx context.Context, t *testing.T, c *Client) string {
 	return strings.Join(parts, ", ")
 }
 
-// diagnosticWords names what can be collected, the screen among it.
+// diagnosticWords names what can be collected, and what shows a host that starts.
 func diagnosticWords(ctx context.Context, t *testing.T, c *Client) string {
 	t.Helper()
 	list, err := c.Diagnostics(ctx)
@@ -192,19 +192,27 @@ func diagnosticWords(ctx context.Context, t *testing.T, c *Client) string {
 	if _, err := c.Screen(ctx); err == nil {
 		words = append(words, "screen (documented)")
 	}
-	if code, err := c.behaviour.postCode(ctx, c, systemDocOf(ctx, t, c)); err == nil && code != "" {
-		words = append(words, "POST code (seen)")
-	}
-	return strings.Join(words, ", ")
-}
-
-func systemDocOf(ctx context.Context, t *testing.T, c *Client) systemDoc {
-	t.Helper()
-	host, err := c.host(ctx)
+	progress, err := c.BootProgress(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return host
+	if progress.Code != "" {
+		words = append(words, "POST code (seen)")
+	}
+	if progress.State != "" || progress.OEM != "" {
+		words = append(words, "boot progress (seen)")
+	}
+	way, err := c.consoleWay(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch {
+	case way.ssh != nil:
+		words = append(words, "console by SSH (seen)")
+	case way.ipmi != "":
+		words = append(words, "console by IPMI (seen)")
+	}
+	return strings.Join(words, ", ")
 }
 
 // portWay tries the machine's own ports until one can be booted from.
