@@ -19,7 +19,8 @@ type Facts struct {
 	BootID  string
 	UID     int
 	CPUs    int
-	GPUs    int // NVIDIA GPUs on the PCI bus, whether or not a driver is loaded
+	GPUs    int      // NVIDIA GPUs on the PCI bus, whether or not a driver is loaded
+	GPUIDs  []string // their PCI ids, "10de:2330", one for each
 	NVMes   int
 	Vendor  string // DMI, as are the next two
 	Product string
@@ -57,7 +58,9 @@ done
 n=0
 for d in /sys/bus/pci/devices/*; do
 	{ read -r vendor <"$d/vendor" && read -r class <"$d/class"; } 2>/dev/null || continue
-	case $vendor$class in 0x10de0x030[02]*) n=$((n + 1)) ;; esac
+	case $vendor$class in 0x10de0x030[02]*) ;; *) continue ;; esac
+	n=$((n + 1))
+	if read -r device <"$d/device"; then echo "gpu 10de:${device#0x}"; fi 2>/dev/null
 done
 echo "gpus $n"
 n=0
@@ -105,6 +108,8 @@ func parseFacts(b []byte) (*Facts, error) {
 			whole = true
 		case key == "tool":
 			f.tools[value] = true
+		case key == "gpu":
+			f.GPUIDs = append(f.GPUIDs, value)
 		case key == "stand-in":
 			f.standIn[value] = true
 		case words[key] != nil:

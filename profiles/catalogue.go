@@ -85,5 +85,14 @@ func (p *Profile) XIDOf(n int) (entry XIDEntry, ok bool) {
 	return XIDEntry{Class: p.XIDDefault, Text: "not in the catalogue"}, false
 }
 
+// clone copies the tables, so that entries of one can be laid over without the other's being changed.
+func (c *Catalogue) clone() *Catalogue {
+	own := *c
+	own.Advice, own.XID, own.XIDVerdicts = maps.Clone(c.Advice), maps.Clone(c.XID), maps.Clone(c.XIDVerdicts)
+	own.Kernel, own.Events, own.EventsElse = maps.Clone(c.Kernel), maps.Clone(c.Events), maps.Clone(c.EventsElse)
+	own.Checks = maps.Clone(c.Checks)
+	return &own
+}
+
 // CheckNames lists the checks that a spec may name, in order.
 func (c *Catalogue) CheckNames() []string { return slices.Sorted(maps.Keys(c.Checks)) }

@@ -148,7 +148,7 @@ func TestMistakesOfAFile(t *testing.T) {
 		{"no name", "schema: rackproof/profile/1\n", "t.yaml:1:1: name is missing"},
 		{"no mapping", "- a\n", "t.yaml:1:1: the file must be keys and values"},
 		{"two documents", head + "---\n" + head, "t.yaml:4:1: one file holds one document; delete what follows the second ---"},
-		{"parent unknown", head + "extends: [hgx-h100]\n", `t.yaml:3:11: unknown profile "hgx-h100", did you mean "hgx-h100-8"?`},
+		{"parent unknown", head + "extends: [hgx-h10-8]\n", `t.yaml:3:11: unknown profile "hgx-h10-8", did you mean "hgx-h100-8"?`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := ParseProfile("t.yaml", []byte(test.yaml), Open())

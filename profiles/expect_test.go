@@ -52,24 +52,3 @@ b.yaml:2:1: expect: dimm_size is given in GiB: "64 GB/s" measures data rate, not
 		t.Errorf("\n got %v\nwant %s", err, want)
 	}
 }
-
-func TestPropose(t *testing.T) {
-	twin := library(t, map[string]string{"twin.yaml": schemaLine + "name: twin\nmatch: {product: [DGXH100]}\n"})
-	for _, test := range []struct {
-		lib                     *Library
-		product, board, chassis string
-		name, why               string
-	}{
-		{Open(), "DGXH100", "", "DGXH100", "hgx-h100-8", `product "DGXH100"`},
-		{Open(), "SYS-821GE-TNHR", "HGX_H100", "", "hgx-h100-8", `board "HGX_H100"`},
-		{Open(), "x", "nvidia hgx h200 8-gpu ", "x", "hgx-h200-8", `board "nvidia hgx h200 8-gpu"`},
-		{Open(), "PowerEdge R750", "", "", "", `no profile knows product "PowerEdge R750", board "", chassis ""; name one with --profile`},
-		{Open(), "", "", "", "", `no profile knows product "", board "", chassis ""; name one with --profile`},
-		{twin, "DGXH100", "", "", "", "both hgx-h100-8 and twin fit; name one with --profile"},
-	} {
-		name, why, ok := test.lib.Propose(test.product, test.board, test.chassis)
-		if name != test.name || why != test.why || ok != (test.name != "") {
-			t.Errorf("%s, %s, %s: %q, %q, %v", test.product, test.board, test.chassis, name, why, ok)
-		}
-	}
-}

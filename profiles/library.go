@@ -10,25 +10,31 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // shipped are the profiles, specs and catalogues of this version of rackproof.
 //
-//go:embed *.yaml cpu/*.yaml part/*.yaml specs/*.yaml catalog/*.yaml
+//go:embed *.yaml cpu/*.yaml gpu/*.yaml nic/*.yaml part/*.yaml storage/*.yaml specs/*.yaml catalog/*.yaml
 var shipped embed.FS
 
-// Folders of a library, beside which every other YAML file is a profile. A part is a piece that profiles extend;
-// it is no machine and is not listed.
+// Folders of a library, beside which every other YAML file is a profile.
 const (
 	specFolder      = "specs"
 	catalogueFolder = "catalog"
-	partFolder      = "part"
 )
+
+// partFolders hold the pieces that profiles extend. A part is no machine, and no machine is judged against one.
+var partFolders = []string{"cpu", "gpu", "nic", "part", "storage"}
 
 // Library finds profiles and specs by name: in the folders it was opened with, the last one first, then among
 // those that ship. A name that ends in .yaml or .yml is a path and read as it is.
 type Library struct {
 	sources []source // looked through from the last to the first
+
+	once         sync.Once // every profile carries the catalogue, so it is read once
+	catalogue    *Catalogue
+	catalogueErr error
 }
 
 // source is one folder of a library; label is how its files are called in messages.
@@ -101,16 +107,36 @@ func misnamed(file, wanted, name string) error {
 	return Problems{{Pos: Position{File: file}, Text: fmt.Sprintf("the file is found as %q but its name is %q; make them the same", wanted, name)}}
 }
 
-// ProfileNames lists the profiles that can be named, in order. Parts are left out.
+// ProfileNames lists the profiles of machines, in order. Parts are left out.
 func (l *Library) ProfileNames() []string {
-	return slices.DeleteFunc(l.names(profileKind), func(name string) bool { return strings.HasPrefix(name, partFolder+"/") })
+	return slices.DeleteFunc(l.names(profileKind), isPart)
+}
+
+// PartNames lists the parts that a profile may extend, in order: processors, GPUs, adapters, drives and what several
+// of them have in common.
+func (l *Library) PartNames() []string {
+	return slices.DeleteFunc(l.names(profileKind), func(name string) bool { return !isPart(name) })
+}
+
+func isPart(name string) bool {
+	folder, _, ok := strings.Cut(name, "/")
+	return ok && slices.Contains(partFolders, folder)
 }
 
 // SpecNames lists the acceptance specs that can be named, in order.
 func (l *Library) SpecNames() []string { return l.names(specKind) }
 
-// Catalogue gives the shared catalogue: the files under catalog/, laid over each other.
+// Catalogue gives the shared catalogue: the files under catalog/, laid over each other. They are read once; what is
+// given is the caller's own.
 func (l *Library) Catalogue() (*Catalogue, error) {
+	l.once.Do(func() { l.catalogue, l.catalogueErr = l.readCatalogue() })
+	if l.catalogue == nil {
+		return nil, l.catalogueErr
+	}
+	return l.catalogue.clone(), l.catalogueErr
+}
+
+func (l *Library) readCatalogue() (*Catalogue, error) {
 	var catalogue Catalogue
 	var problems Problems
 	for _, s := range l.sources {
@@ -174,6 +200,9 @@ func (l *Library) unknown(k kind, name string) error {
 	known := l.SpecNames()
 	if k == profileKind {
 		known = l.ProfileNames()
+		if isPart(name) {
+			known = l.PartNames()
+		}
 	}
 	return &UnknownError{Noun: k.noun, Name: name, Known: known}
 }

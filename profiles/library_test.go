@@ -9,9 +9,20 @@ import (
 )
 
 func TestNames(t *testing.T) {
-	want := []string{"a40-4", "cpu/epyc-9005-2p", "cpu/xeon-sp4-2p", "h100-pcie-4", "hgx-a100-8", "hgx-h100-8", "hgx-h200-8", "l40s-8", "lab-vm"}
+	want := []string{
+		"a100-pcie-4", "a40-4", "as-4124go-a100", "as-8125gs-h100", "as-8125gs-h200", "dgx-a100", "dgx-b200", "dgx-h100", "dgx-h200",
+		"h100-nvl-4", "h100-pcie-4", "h200-nvl-8", "hgx-a100-40gb-8", "hgx-a100-8", "hgx-b200-8", "hgx-b300-8", "hgx-h100-8", "hgx-h200-8",
+		"l40s-8", "lab-vm", "r750xa-a100-4", "r750xa-a40-4", "r760xa-h100-nvl-4", "r760xa-l40s-4", "rtx-pro-6000-8",
+		"sr675-v3-h200-nvl-8", "sr675-v3-rtx-pro-8", "sr680a-v3-b200", "sr680a-v3-h100", "sr680a-v3-h200", "sys-421ge-l40s-8",
+		"sys-821ge-h100", "sys-821ge-h200", "xd685-b200", "xd685-b300", "xd685-h200", "xe9680-h100", "xe9680-h200",
+	}
 	if got := Open().ProfileNames(); !slices.Equal(got, want) {
 		t.Errorf("profiles %v, want %v", got, want)
+	}
+	for _, part := range []string{"cpu/epyc-9005-1p", "gpu/gb200", "nic/rails-8-ndr", "part/server", "storage/nvme-gen5"} {
+		if !slices.Contains(Open().PartNames(), part) {
+			t.Errorf("parts %v, want %s among them", Open().PartNames(), part)
+		}
 	}
 	if got, want := Open().SpecNames(), []string{"goods-in", "lab", "site", "standard", "strict"}; !slices.Equal(got, want) {
 		t.Errorf("specs %v, want %v", got, want)
@@ -27,6 +38,9 @@ func TestEveryLimitHasAGround(t *testing.T) {
 			t.Error(err)
 			continue
 		}
+		if p.Title == "" {
+			t.Errorf("%s has no title", name)
+		}
 		limits := 0
 		for path, l := range p.Limits() {
 			limits++
@@ -34,7 +48,7 @@ func TestEveryLimitHasAGround(t *testing.T) {
 				t.Errorf("%s: %s at %s has no ground", name, path, l.Pos)
 			}
 		}
-		if limits == 0 && name != "part/nvidia-pcie" {
+		if limits == 0 {
 			t.Errorf("%s has no limits", name)
 		}
 	}
@@ -68,6 +82,16 @@ func TestValuesOfProfiles(t *testing.T) {
 		{name: "hgx-h100-8", gpus: 8, memory: 81559, lanes: 16, speed: 32, id: "10de:2330", form: "sxm", links: 18, rate: 26.562, mig: "Disabled"},
 		{name: "hgx-h200-8", gpus: 8, memory: 143771, lanes: 16, speed: 32, id: "10de:2335", form: "sxm", links: 18, rate: 26.562, mig: "Disabled"},
 		{name: "hgx-a100-8", gpus: 8, memory: 81000, lanes: 16, speed: 16, id: "10de:20b2", form: "sxm", links: 12, rate: 25, mig: "Disabled", fabric: "not"},
+		{name: "hgx-a100-40gb-8", gpus: 8, memory: 40536, lanes: 16, speed: 16, id: "10de:20b0", form: "sxm", links: 12, rate: 25, mig: "Disabled", fabric: "not"},
+		{name: "hgx-b200-8", gpus: 8, memory: 183359, lanes: 16, speed: 32, id: "10de:2901", form: "sxm", links: 18, rate: 53.125, mig: "Disabled"},
+		{name: "hgx-b300-8", gpus: 8, memory: 275040, lanes: 16, speed: 32, id: "10de:3182", form: "sxm", links: 18, rate: 53.125, mig: "Disabled"},
+		{name: "gpu/gb200", id: "10de:2941", form: "sxm", links: 18, rate: 53.125, mig: "Disabled"},
+		{name: "h100-nvl-4", gpus: 4, memory: 95830, lanes: 16, speed: 32, id: "10de:2321", form: "pcie", mig: "Disabled", fabric: "not"},
+		{name: "h200-nvl-8", gpus: 8, memory: 143771, lanes: 16, speed: 32, id: "10de:233b", form: "pcie", mig: "Disabled", fabric: "not"},
+		{name: "a100-pcie-4", gpus: 4, memory: 81000, lanes: 16, speed: 16, id: "10de:20b5", form: "pcie", mig: "Disabled", fabric: "not"},
+		{name: "rtx-pro-6000-8", gpus: 8, memory: 97887, lanes: 16, speed: 32, id: "10de:2bb5", form: "pcie", mig: "Disabled", nvlink: "not", fabric: "not"},
+		{name: "dgx-h100", gpus: 8, memory: 81559, lanes: 16, speed: 32, id: "10de:2330", form: "sxm", links: 18, rate: 26.562, mig: "Disabled"},
+		{name: "r760xa-l40s-4", gpus: 4, memory: 46068, lanes: 16, speed: 16, id: "10de:26b9", form: "pcie", nvlink: "not", fabric: "not"},
 		{name: "h100-pcie-4", gpus: 4, memory: 81559, lanes: 16, speed: 32, id: "10de:2331", form: "pcie", mig: "Disabled", fabric: "not"},
 		{name: "l40s-8", gpus: 8, memory: 46068, lanes: 16, speed: 16, id: "10de:26b9", form: "pcie", nvlink: "not", fabric: "not"},
 		{name: "a40-4", gpus: 4, memory: 46068, lanes: 16, speed: 16, id: "10de:2235", form: "pcie", fabric: "not"},
@@ -206,7 +230,7 @@ func TestScopeOf(t *testing.T) {
 func TestLibraryErrors(t *testing.T) {
 	lib := library(t, map[string]string{"mine.yaml": profile("yours", "")})
 	for _, test := range []struct{ name, want string }{
-		{"hgx-h100", `unknown profile "hgx-h100", did you mean "hgx-h100-8"?`},
+		{"hgx-h10-8", `unknown profile "hgx-h10-8", did you mean "hgx-h100-8"?`},
 		{"../specs/standard", `unknown profile "../specs/standard"; known: `},
 		{"mine", `mine.yaml: the file is found as "mine" but its name is "yours"; make them the same`},
 	} {

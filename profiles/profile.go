@@ -45,12 +45,14 @@ type Profile struct {
 }
 
 // Match names the machines for which a profile is proposed: globs (path.Match, letter case not counted) over the
-// SMBIOS or Redfish product, board and chassis names. Counts never match: a machine with a missing part must
-// still find the profile that misses it.
+// SMBIOS or Redfish product, board and chassis names, any of which fits, and over the PCI ids of its GPUs, all of
+// which must: one chassis is sold with several boards of GPUs. Counts never match: a machine with a missing part
+// must still find the profile that misses it, and one that shows no GPU at all is known by its name alone.
 type Match struct {
 	Product []string `yaml:"product,omitempty"`
 	Board   []string `yaml:"board,omitempty"`
 	Chassis []string `yaml:"chassis,omitempty"`
+	GPU     []string `yaml:"gpu,omitempty"` // "10de:2330"
 }
 
 // CPU are the limits of the processors.
@@ -70,6 +72,8 @@ type Memory struct {
 	Uncorrected       *Limit `yaml:"uncorrected,omitempty" unit:"count"`     // absolute
 	StressErrors      *Limit `yaml:"stress_errors,omitempty" unit:"count"`   // differences that a memory load found
 	ChannelsPerSocket *Limit `yaml:"channels_per_socket,omitempty" unit:"count"`
+
+	SpeedTwoPerChannel *Limit `yaml:"speed_two_per_channel,omitempty" unit:"MT/s"` // what the processor's maker states where two modules share a channel; explains a speed, judges none
 }
 
 // GPU are the limits of every GPU, and how many there are.

@@ -244,7 +244,7 @@ func (p *Profile) inconsistencies(file string) Problems {
 			}
 		}
 	}
-	for _, pattern := range slices.Concat(p.Match.Product, p.Match.Board, p.Match.Chassis) {
+	for _, pattern := range slices.Concat(p.Match.Product, p.Match.Board, p.Match.Chassis, p.Match.GPU) {
 		if _, err := path.Match(pattern, ""); err != nil {
 			problems.add(Position{File: file}, "match: %q is no pattern", pattern)
 		}
@@ -260,13 +260,7 @@ func (p *Profile) catalogueProblems(file string) Problems {
 			problems.add(Position{File: file}, "xid %d: there is no advice for %q", code, entry.Advice)
 		}
 	}
-	problems = append(problems, p.tableMistakes(file)...)
-	for _, pattern := range slices.Concat(p.Match.Product, p.Match.Board, p.Match.Chassis) {
-		if _, err := path.Match(pattern, ""); err != nil {
-			problems.add(Position{File: file}, "match: %q is no pattern", pattern)
-		}
-	}
-	return problems
+	return append(problems, p.tableMistakes(file)...)
 }
 
 // tableMistakes are entries of tables that cannot be looked for, or that no ladder of advice follows.

@@ -18,7 +18,12 @@ func New(model, name string, seed uint64) (*Machine, error) {
 			return b.build(name, seed), nil
 		}
 	}
-	return nil, fmt.Errorf("no simulated model %q: there are %s", model, strings.Join(Models(), ", "))
+	for i := range servers {
+		if servers[i].profile == model {
+			return servers[i].blueprint().build(name, seed), nil
+		}
+	}
+	return nil, fmt.Errorf("no simulated model %q: there are %s", model, strings.Join(Servers(), ", "))
 }
 
 // maker draws the numbers of one machine.
@@ -120,11 +125,31 @@ func (m *Machine) plugPCI(b *blueprint, r maker) {
 			m.NICs = append(m.NICs, b.newNIC(len(m.NICs), p.nic, r))
 		}
 	}
+	m.plugMore(t, b, r)
 	m.NICs = append(m.NICs, NIC{
 		Label: "AOC-LAN", Model: "BCM5720", Maker: "Broadcom", Serial: "BCSIM" + r.digits(7), Part: "BCM5720", Firmware: "22.71.3",
 		Interface: "eno1", Address: onboard, MACs: []string{r.mac("3c:ec:ef"), r.mac("3c:ec:ef")}, Gbps: 1,
 	})
 	m.PCI = t.devices
+}
+
+// moreBuses is where drives and adapters that hang on no GPU's branch begin, each behind a root port of its own.
+const moreBuses = 0x58
+
+func (m *Machine) plugMore(t *pciTree, b *blueprint, r maker) {
+	bus := moreBuses
+	port := func(width int) string {
+		bus += 2
+		return t.root(bus, 1, 5, width, bus+1, 0)
+	}
+	for range b.moreDrives {
+		at := t.endpoint(port(4), b.driveDevice(pciAddress(bus+1, 0), 0))
+		m.Drives = append(m.Drives, b.newDrive(len(m.Drives), at, r))
+	}
+	for range b.moreNICs {
+		at := t.endpoint(port(16), b.nicDevice(pciAddress(bus+1, 0), 0))
+		m.NICs = append(m.NICs, b.newNIC(len(m.NICs), at, r))
+	}
 }
 
 func (b *blueprint) newGPU(i int, addr string, node int, r maker) GPU {

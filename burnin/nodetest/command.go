@@ -156,22 +156,24 @@ var versions = map[string]string{
 func (s *system) onImage(tool string) bool {
 	_, ok := versions[path.Base(tool)]
 	if tool == "nv-fabricmanager" {
-		return s.M.GPUKind.Switches > 0
+		return s.M.GPUKind.Fabric
 	}
 	return ok
 }
 
 // facts answers what a node is asked first, with the tools that it has of want.
 func (s *system) facts(want []string) string {
-	gpus := 0
+	gpus, ids := 0, ""
 	for i := range s.M.PCI {
 		if d := &s.M.PCI[i]; d.Vendor == "10de" && strings.HasPrefix(d.Class, "0302") {
 			gpus++
+			ids += "gpu " + d.Vendor + ":" + d.Device + "\n"
 		}
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "host %s\nclock %s\nboot %s\nuid 0\nos rackproof-simulated\ncpus %d\n", s.hostname(), s.Now.UTC().Format("2006-01-02T15:04:05Z"), s.BootID, s.M.CPU.Sockets*s.M.CPU.Cores*2)
 	fmt.Fprintf(&b, "sys_vendor %s\nproduct_name %s\nboard_name %s\ngpus %d\nnvmes %d\n", s.M.Manufacturer, s.M.Product, s.M.Board, gpus, len(s.M.Drives))
+	b.WriteString(ids)
 	for _, t := range want {
 		if s.onImage(t) {
 			b.WriteString("tool " + t + "\n")

@@ -121,8 +121,12 @@ func (s *system) edac() string {
 	controllers := 0
 	last := -1
 	slot := 0
+	perSocket := 4
 	for _, d := range s.M.DIMMs {
-		mc := d.Socket*4 + d.Channel/2
+		perSocket = max(perSocket, d.Channel/2+1)
+	}
+	for _, d := range s.M.DIMMs {
+		mc := d.Socket*perSocket + d.Channel/2
 		if mc != last {
 			last, slot = mc, 0
 			controllers++

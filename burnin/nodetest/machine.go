@@ -72,7 +72,9 @@ type GPUKind struct {
 	Links                    int // NVLinks of a GPU
 	LinkRate                 float64
 	GraphicsMHz, MemoryMHz   int
-	Switches                 int // NVSwitches on the baseboard
+	Switches                 int  // NVSwitches of the baseboard on the PCI bus
+	Fabric                   bool // nvidia-smi reports the state of the fabric that Fabric Manager set up
+	MIG                      bool // it can be cut into instances
 }
 
 // GPU is one GPU. Index is its place in nvidia-smi's list (PCI order), which is

@@ -11,6 +11,7 @@ type blueprint struct {
 	gpu                                            GPUKind
 	gpuChip                                        string // as lspci names it
 	gpuBuses                                       []int  // root bus of each branch, in PCI order
+	moreDrives, moreNICs                           int    // beside those on the branches
 	modules                                        []int  // module number of each GPU, in PCI order; nil: none
 	switched                                       bool   // GPU, drive and NIC share a PCIe switch
 	drive                                          Drive
@@ -25,7 +26,7 @@ type nicKind struct {
 	gbps, count                                int
 }
 
-// Models lists the models that New builds: names of hardware profiles.
+// Models lists the models that a simulated rack is made of: names of hardware profiles. New builds more, see Servers.
 func Models() []string {
 	names := make([]string, len(blueprints))
 	for i, b := range blueprints {
@@ -47,7 +48,7 @@ var blueprints = []*blueprint{
 			Product: "NVIDIA H100 80GB HBM3", Architecture: "Hopper", Form: "sxm", DeviceID: "2330", SubsystemID: "16c1",
 			MiB: 81559, ReservedMiB: 480, BAR1: 131072, Gen: 5, Watts: 700, VBIOS: "96.00.99.00.01",
 			PartNumber: "2330-885-A1", Board: "692-2G520-0200-000", Links: 18, LinkRate: 26.562,
-			GraphicsMHz: 1980, MemoryMHz: 2619, Switches: 4,
+			GraphicsMHz: 1980, MemoryMHz: 2619, Switches: 4, Fabric: true, MIG: true,
 		},
 		gpuChip:  "GH100 [H100 SXM5 80GB]",
 		gpuBuses: []int{0x15, 0x26, 0x37, 0x48, 0x95, 0xa6, 0xb7, 0xc8},

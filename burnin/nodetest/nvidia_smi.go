@@ -79,7 +79,7 @@ func (s *system) lostExit() int {
 
 // fabricManager answers `nv-fabricmanager --version`.
 func (s *system) fabricManager() reply {
-	if s.M.GPUKind.Switches == 0 {
+	if !s.M.GPUKind.Fabric {
 		return reply{err: "sh: 1: nv-fabricmanager: not found\n", exit: 127}
 	}
 	return reply{out: "Fabric Manager version is : " + s.M.Driver + "\n"}

@@ -21,6 +21,8 @@ func (s *system) nvlink(args []string) reply {
 			switch down := slices.Contains(g.DownLinks, link); {
 			case has(args, "-e") && down:
 				fmt.Fprintf(&b, "\t Link %d: <inactive>\n", link)
+			case has(args, "-e") && s.M.GPUKind.LinkRate > nvlink4:
+				b.WriteString(nvlink5Counters(link))
 			case has(args, "-e"):
 				fmt.Fprintf(&b, "\t Link %[1]d: Replay Errors: 0\n\t Link %[1]d: Recovery Errors: 0\n\t Link %[1]d: CRC Errors: 0\n\n", link)
 			case down:
@@ -31,6 +33,24 @@ func (s *system) nvlink(args []string) reply {
 		}
 	}
 	return reply{out: s.lostLines() + b.String(), exit: s.lostExit()}
+}
+
+// nvlink4 is the raw rate of a link of the fourth generation, GB/s.
+const nvlink4 = 26.562
+
+// nvlink5Counters are those of the fifth generation: it counts neither replays nor CRC errors, and its error
+// correction mends bits on every healthy link.
+func nvlink5Counters(link int) string {
+	var b strings.Builder
+	for _, c := range []struct{ name, value string }{
+		{"Tx packets", "36528"}, {"Rx packets", "36528"}, {"Malformed packet Errors", "0"}, {"Buffer overrun Errors", "0"}, {"Rx Errors", "0"},
+		{"Local link integrity Errors", "0"}, {"Link recovery successful events", "0"}, {"Link recovery failed events", "0"},
+		{"Total link recovery events", "0"}, {"Effective Errors", "0"}, {"Effective BER", "15e-255"}, {"FEC Errors - 0", "77115338810"},
+		{"FEC Errors - 1", "41"}, {"Symbol Errors", "0"}, {"Symbol BER", "15e-255"},
+	} {
+		fmt.Fprintf(&b, "\t Link %d: %s: %s\n", link, c.name, c.value)
+	}
+	return b.String() + "\n"
 }
 
 // topology answers `nvidia-smi topo -m`: GPUs, then the fabric NICs.

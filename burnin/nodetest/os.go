@@ -72,17 +72,19 @@ func (s *system) gpu(g GPU) gpuNow {
 	k := s.M.GPUKind
 	n := gpuNow{
 		GPU: g, Kind: k, Long: longAddress(g.Address), Bus: longAddress(g.Address)[9:11],
-		DeviceID: k.DeviceID + "10DE", SubsystemID: k.SubsystemID + "10DE", ModuleID: "N/A", MIG: "Disabled",
+		DeviceID: k.DeviceID + "10DE", SubsystemID: k.SubsystemID + "10DE", ModuleID: "N/A", MIG: "N/A",
 		Busy: s.Load > 0, Gen: k.Gen, GraphicsMHz: 345, PState: "P0", Celsius: 29 + g.Index%4, MemoryCelsius: "N/A",
 		Watts: 0.1*float64(k.Watts) + float64(g.Index%5)*0.61, BAR1Free: k.BAR1 - 1, Transmit: 500 + 7*g.Index, Receive: 570 + 5*g.Index,
-		FabricState: "N/A", FabricStatus: "N/A", Fabric: k.Switches > 0,
+		FabricState: "N/A", FabricStatus: "N/A", Fabric: k.Fabric,
 	}
 	if g.Module > 0 {
 		n.ModuleID = itoa(g.Module)
 	}
 	if k.IdleGen > 0 {
 		n.Gen, n.PState = k.IdleGen, "P8"
-		n.MIG = "N/A"
+	}
+	if k.MIG {
+		n.MIG = "Disabled"
 	}
 	if n.Fabric {
 		n.FabricState, n.FabricStatus = "Completed", "Success"

@@ -149,7 +149,7 @@ func (a *app) burnin(ctx context.Context, f *burninFlags) error {
 
 // propose names the best match of a machine for which no profile was given.
 func (a *app) propose(lib *profiles.Library, facts *burnin.Facts) (*profiles.Profile, error) {
-	name, why, ok := lib.Propose(facts.Product, facts.Board, "")
+	name, why, ok := lib.Propose(profiles.Seen{Product: facts.Product, Board: facts.Board, GPUs: facts.GPUIDs})
 	if !ok {
 		return nil, usageError(errors.New(why), "--profile "+strings.Join(lib.ProfileNames(), " | "))
 	}
