@@ -39,21 +39,28 @@ type listed struct {
 func profileListCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List profiles and specs",
-		Long:  "List profiles and acceptance specs with their titles.\n\nExample:\n  rackproof profile list --json\n\n" + exitHelp,
-		Args:  cobra.NoArgs,
+		Short: "List profiles, parts and specs",
+		Long: "List profiles of machines, the parts that a profile of your own can extend, and\n" +
+			"acceptance specs, with their titles.\n\nExample:\n  rackproof profile list --json\n\n" + exitHelp,
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			lib := a.library()
 			found := struct {
 				Profiles []listed `json:"profiles"`
+				Parts    []listed `json:"parts"`
 				Specs    []listed `json:"specs"`
 			}{}
-			for _, name := range lib.ProfileNames() {
-				p, err := lib.Profile(name)
-				if err != nil {
-					return profileError(err)
+			for _, kind := range []struct {
+				names []string
+				into  *[]listed
+			}{{lib.ProfileNames(), &found.Profiles}, {lib.PartNames(), &found.Parts}} {
+				for _, name := range kind.names {
+					p, err := lib.Profile(name)
+					if err != nil {
+						return profileError(err)
+					}
+					*kind.into = append(*kind.into, listed{p.Name, p.Title, p.SHA256()})
 				}
-				found.Profiles = append(found.Profiles, listed{p.Name, p.Title, p.SHA256()})
 			}
 			for _, name := range lib.SpecNames() {
 				s, err := lib.Spec(name)
@@ -68,6 +75,11 @@ func profileListCommand(a *app) *cobra.Command {
 			return a.table(func(row func(...any)) {
 				row("PROFILE", "")
 				for _, p := range found.Profiles {
+					row(p.Name, p.Title)
+				}
+				row()
+				row("PART", "")
+				for _, p := range found.Parts {
 					row(p.Name, p.Title)
 				}
 				row()

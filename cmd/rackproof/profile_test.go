@@ -34,7 +34,7 @@ func TestProfileVerbs(t *testing.T) {
 		stdout string // part of it
 		stderr string // part of it
 	}{
-		{"profile list", 0, "hgx-h100-8        HGX H100, eight H100 SXM5 80 GB\n", ""},
+		{"profile list", 0, "hgx-h100-8           HGX H100, eight H100 SXM5 80 GB\n", ""},
 		{"profile list", 0, "standard  Acceptance of a new machine\n", ""},
 		{"profile show hgx-h100-8", 0, "nvlink.rate                  min     26.562 GB/s                      measured  nvidia-smi", ""},
 		{"profile show hgx-h100-8", 0, "18 x 26.562 GB/s = 478.1 GB/s a direction", ""},
@@ -62,12 +62,12 @@ func TestProfileVerbs(t *testing.T) {
 func TestProfileVerbsInJSON(t *testing.T) {
 	code, stdout, _ := rackproof(t, "profile", "list", "--json")
 	var list struct {
-		Profiles, Specs []struct{ Name, Title, SHA256 string }
+		Profiles, Parts, Specs []struct{ Name, Title, SHA256 string }
 	}
 	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != 0 {
 		t.Fatalf("exit %d, %v", code, err)
 	}
-	if len(list.Profiles) != 9 || len(list.Specs) != 5 || len(list.Profiles[0].SHA256) != 64 {
+	if len(list.Profiles) != 38 || len(list.Parts) < 40 || len(list.Specs) != 5 || len(list.Profiles[0].SHA256) != 64 {
 		t.Errorf("listed %+v", list)
 	}
 
