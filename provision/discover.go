@@ -55,7 +55,7 @@ const (
 	defaultAskParallel = 32
 	defaultAskRate     = 50
 	connectWait        = 3 * time.Second
-	greetWait         = 15 * time.Second
+	greetWait          = 15 * time.Second
 )
 
 // Discover looks for BMCs and asks each who it is, without a login: TCP 443 and the

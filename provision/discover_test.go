@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -304,5 +305,28 @@ func TestBatchWithCertificate(t *testing.T) {
 		if _, ok := errors.AsType[profiles.Problems](err); !ok || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
+	}
+}
+
+// TestStatedCertificate: a BMC that shows another certificate than the batch states
+// gets no password.
+func TestStatedCertificate(t *testing.T) {
+	t.Setenv("BMC_USER", "root")
+	t.Setenv("BMC_PASSWORD", planted)
+	served := serveBMC(t, redfishtest.Options{Tree: movableTree(movableUUID)})
+	bench := Bench{State: t.TempDir(), Secrets: &Secrets{}, Log: slog.New(slog.DiscardHandler)}
+	m := Machine{BMC: served.Addr(), Login: BMCLogin{User: "env:BMC_USER", Password: "env:BMC_PASSWORD", TLS: string(redfish.Pin), SHA256: strings.Repeat("a", 64)}}
+	_, err := bench.openBMC(t.Context(), m)
+	stuck, ok := errors.AsType[*Stuck](err)
+	if !ok || !errors.Is(err, redfish.ErrPinMismatch) || !strings.Contains(stuck.Do, "correct `sha256`") || served.Acts()["session.create"] != 0 {
+		t.Fatalf("%v", err)
+	}
+	m.Login.SHA256 = served.CertSHA256()
+	c, err := bench.openBMC(t.Context(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 // entry that makes no sense is left out and never hides the others.
 type registry struct {
 	name     string
+	from     link // where it was read
 	entries  map[string]registryEntry
 	byTarget map[string][]dependency
 	// shown: attributes carry the display name of an enumeration value. A
@@ -86,7 +87,9 @@ func (c *Client) readRegistry(ctx context.Context, name string) (registry, error
 	if _, err := c.get(ctx, uri, &body); err != nil {
 		return registry{}, err
 	}
-	return parseRegistry(name, body), nil
+	reg := parseRegistry(name, body)
+	reg.from = uri
+	return reg, nil
 }
 
 // registryFile picks the BIOS registry. Its name and that in the Bios resource

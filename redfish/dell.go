@@ -230,3 +230,14 @@ func (dell) discard(ctx context.Context, c *Client, place biosPlace) error {
 
 // showsEarly: see biosPlace.waits.
 func (dell) showsEarly() bool { return true }
+
+// licences are the iDRAC's own (R750, 6.00.30: there is no LicenseService).
+func (d dell) licences(ctx context.Context, k *card) ([]string, link, error) {
+	var ext struct {
+		Licences link `json:"DellLicenseCollection"`
+	}
+	if k.licenceOf(managerLinks, "Dell", &ext, func() bool { return ext.Licences != "" }) == "" {
+		return d.base.licences(ctx, k)
+	}
+	return licenceNames(ctx, k.c, ext.Licences, func(l licenceDoc) string { return firstOf(strings.Join(l.Words, ", "), l.ID.clean()) })
+}

@@ -30,7 +30,9 @@ func TestDiagnosticsOfCapturedTrees(t *testing.T) {
 		{"hpe", []string{"ahs"}, []string{"ahs-all"}, "ahs /ahsdata/HPE_MXQ302099S_20240815.ahs?days=7", "ahs"},
 		{"lenovo", []string{"ffdc"}, []string{"manager-1"}, "collected: FFDC", "ffdc"},
 		{
-			"nvidia_viking", []string{"board-erot", "board-fpga", "board-selftest", "manager-BMC", "manager-HGX_BMC_0"}, nil,
+			"nvidia_viking",
+			[]string{"board-erot", "board-fpga", "board-selftest", "manager-BMC", "manager-HGX_BMC_0"},
+			nil,
 			"collected: OEM DiagnosticType=FPGA", "board-fpga",
 		},
 		{"supermicro", []string{"hgxdumps"}, nil, "dump of /redfish/v1/Oem/Supermicro/DumpService/Dumps/HGXDumps/Actions/HGXDumps.Download", "hgxdumps"},

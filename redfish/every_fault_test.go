@@ -55,6 +55,7 @@ func verbs() []verb {
 			}
 			return c.EjectMedia(ctx, slot)
 		}},
+		{"capabilities", func(ctx context.Context, c *redfish.Client) error { _, err := c.Capabilities(ctx); return err }},
 		{"diagnostics", func(ctx context.Context, c *redfish.Client) error {
 			bounded, cancel := context.WithTimeout(ctx, 3*time.Second) // some faults never end
 			defer cancel()

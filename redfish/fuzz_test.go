@@ -34,7 +34,7 @@ func FuzzDocuments(f *testing.F) {
 		for _, doc := range []any{
 			&rootDoc{}, &systemDoc{}, &chassisDoc{}, &managerDoc{}, &ethernetDoc{}, &processorDoc{}, &memoryDoc{},
 			&driveDoc{}, &mediaDoc{}, &adapterDoc{}, &portDoc{}, &psuDoc{}, &deviceDoc{}, &softwareDoc{}, &collectionDoc{}, &jobDoc{},
-			&sensorDoc{}, &thermalDoc{}, &powerDoc{}, &powerSubsystemDoc{}, &supplyDoc{}, &coolingDoc{}, &fanDoc{}, &thermalMetricsDoc{}, &environmentDoc{}, &logServiceDoc{}, &entryDoc{},
+			&sensorDoc{}, &thermalDoc{}, &powerDoc{}, &powerSubsystemDoc{}, &supplyDoc{}, &coolingDoc{}, &fanDoc{}, &thermalMetricsDoc{}, &environmentDoc{}, &logServiceDoc{}, &entryDoc{}, &consoleDoc{}, &licenceDoc{}, &protocolsDoc{},
 		} {
 			if err := json.Unmarshal(body, doc); err != nil && object {
 				t.Fatalf("%T: %v", doc, err)
@@ -42,6 +42,7 @@ func FuzzDocuments(f *testing.F) {
 		}
 		messages(body)
 		attributes(body)
+		licenceNode(string(body))
 		if !json.Valid(newRecorder("secret").redact(body)) {
 			t.Fatal("a recorded body is no JSON")
 		}

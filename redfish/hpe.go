@@ -104,3 +104,18 @@ func (h hpe) obstacles(ctx context.Context, c *Client, host systemDoc) []Obstacl
 // uriInBIOS: an iLO6 (1.58, 1.72, DL380a Gen11) that shows HttpBootUri answers
 // PropertyNotWritableOrUnknown to it (libredfish #76).
 func (hpe) uriInBIOS() bool { return true }
+
+// licences: iLO names its one licence in the manager (DL385 Gen10 Plus v2, iLO5 2.72).
+func (h hpe) licences(ctx context.Context, k *card) ([]string, link, error) {
+	var ext struct {
+		Licence maybe[struct {
+			Name text `json:"LicenseString"`
+		}] `json:"License"`
+	}
+	name := func() string { return ext.Licence.value.Name.clean() }
+	from := k.licenceOf(managerOEM, "Hpe", &ext, func() bool { return name() != "" })
+	if from == "" {
+		return h.base.licences(ctx, k)
+	}
+	return []string{name()}, from, nil
+}

@@ -2,6 +2,8 @@ package redfish
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -137,4 +139,50 @@ func (c *Client) supermicroLicence(ctx context.Context, manager link) []Obstacle
 		Kind: NoLicence, What: "no OOB or DCMS licence is listed", Do: "install one if BIOS settings or virtual media are refused",
 		Source: string(doc.Query),
 	}}
+}
+
+// licences: the list of a license manager, each JSON in a string with its signature
+// beside it (SYS-821GE, BMC 11.01.01).
+func (s supermicro) licences(ctx context.Context, k *card) ([]string, link, error) {
+	var ext struct {
+		Manager link `json:"LicenseManager"`
+	}
+	if k.licenceOf(managerOEM, "Supermicro", &ext, func() bool { return ext.Manager != "" }) == "" {
+		return s.base.licences(ctx, k)
+	}
+	var manager struct {
+		Query link `json:"QueryLicense"`
+	}
+	if _, err := k.c.get(ctx, ext.Manager, &manager); err != nil {
+		return nil, ext.Manager, err
+	}
+	var list struct {
+		Licences words `json:"Licenses"`
+	}
+	if _, err := k.c.get(ctx, manager.Query, &list); err != nil {
+		return nil, manager.Query, err
+	}
+	var names []string
+	for _, l := range list.Licences {
+		name := licenceNode(l)
+		if name == "" {
+			return nil, manager.Query, errors.New("a licence in another form than the known one")
+		}
+		names = append(names, name)
+	}
+	return names, manager.Query, nil
+}
+
+func licenceNode(licence string) string {
+	var doc struct {
+		Key struct {
+			Node struct {
+				Name text `json:"LicenseName"`
+			} `json:"Node"`
+		} `json:"ProductKey"`
+	}
+	if json.Unmarshal([]byte(licence), &doc) != nil {
+		return ""
+	}
+	return doc.Key.Node.Name.clean()
 }

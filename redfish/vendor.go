@@ -41,6 +41,9 @@ type keeper interface {
 	// hardwareLog tells a log of hardware events from the others; owner is
 	// "system", "manager", "chassis" or "baseboard".
 	hardwareLog(svc logServiceDoc, owner string) bool
+	// licences names those that are installed, and the resource that says so, "" where
+	// there is none. Never a key.
+	licences(ctx context.Context, k *card) (names []string, from link, err error)
 }
 
 // reader is what differs in reading.

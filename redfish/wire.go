@@ -69,21 +69,24 @@ func oem(doc oemDoc, vendor string, into any) {
 }
 
 type rootDoc struct {
-	Version  text   `json:"RedfishVersion"`
-	UUID     text   `json:"UUID"`
-	Known    text   `json:"ServiceIdentification"`
-	Vendor   text   `json:"Vendor"`
-	Product  text   `json:"Product"`
-	Oem      oemDoc `json:"Oem"`
-	Systems  link   `json:"Systems"`
-	Chassis  link   `json:"Chassis"`
-	Update   link   `json:"UpdateService"`
-	Events   link   `json:"EventService"`
-	Tasks    link   `json:"Tasks"`
-	Regs     link   `json:"Registries"`
-	Service  link   `json:"SessionService"`
-	Accounts link   `json:"AccountService"`
-	Offers   maybe[struct {
+	Version   text   `json:"RedfishVersion"`
+	UUID      text   `json:"UUID"`
+	Known     text   `json:"ServiceIdentification"`
+	Vendor    text   `json:"Vendor"`
+	Product   text   `json:"Product"`
+	Oem       oemDoc `json:"Oem"`
+	Systems   link   `json:"Systems"`
+	Chassis   link   `json:"Chassis"`
+	Update    link   `json:"UpdateService"`
+	Tasks     link   `json:"Tasks"`
+	Regs      link   `json:"Registries"`
+	Service   link   `json:"SessionService"`
+	Accounts  link   `json:"AccountService"`
+	Jobs      link   `json:"JobService"`
+	Events    link   `json:"EventService"`
+	Licences  link   `json:"LicenseService"`
+	Telemetry link   `json:"TelemetryService"`
+	Offers    maybe[struct {
 		Chassis link `json:"Chassis"`
 		Expand  maybe[struct {
 			All     flag `json:"ExpandAll"`
@@ -198,8 +201,14 @@ type managerDoc struct {
 	DateTime  text   `json:"DateTime"`
 	Offset    text   `json:"DateTimeLocalOffset"`
 	Oem       oemDoc `json:"Oem"`
+	Links     maybe[struct {
+		Oem oemDoc `json:"Oem"`
+	}] `json:"Links"`
 
 	Console maybe[consoleDoc] `json:"SerialConsole"`
+	Shell   maybe[consoleDoc] `json:"CommandShell"`
+	Screen  maybe[consoleDoc] `json:"GraphicalConsole"`
+	Serials link              `json:"SerialInterfaces"`
 }
 
 type ethernetDoc struct {

@@ -36,6 +36,7 @@ const bmcLong = `Drive one BMC by hand, over Redfish, or over IPMI with --protoc
   media [list|insert|eject]          show, fill or empty the virtual drives
   bios [get|plan|set]                show, plan or stage BIOS attributes
   inventory                          what the BMC knows to be in the machine
+  capabilities                       what this model and firmware can do, line by line
   firmware [update FILE|URL]         the versions that run; compare or install
   sensors                            what the BMC measures, with its limits
   sel                                the log of hardware events
@@ -103,7 +104,7 @@ func (a *app) bmcVerbs(o *bmcOptions) *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		RunE: func(*cobra.Command, []string) error {
-			return usageError(errors.New("what shall the BMC do? power, boot, media, bios, inventory, firmware, sensors, sel, console, screen, diagnostics, capture, locate, password or forget-pin"), "rackproof bmc --help")
+			return usageError(errors.New("what shall the BMC do? power, boot, media, bios, inventory, capabilities, firmware, sensors, sel, console, screen, diagnostics, capture, locate, password or forget-pin"), "rackproof bmc --help")
 		},
 		PersistentPreRun: func(*cobra.Command, []string) {
 			if a.verbose {
@@ -119,7 +120,7 @@ func (a *app) bmcVerbs(o *bmcOptions) *cobra.Command {
 	f.BoolVar(&a.json, "json", a.json, "results as JSON on stdout")
 	f.BoolVarP(&a.verbose, "verbose", "v", a.verbose, "log what is done to stderr")
 	f.StringVar(&a.stateDir, "state", a.stateDir, "state `folder`")
-	root.AddCommand(a.bmcPower(o), a.bmcBoot(o), a.bmcMedia(o), a.bmcBIOS(o), a.bmcInventory(o), a.bmcFirmware(o), a.bmcSensors(o), a.bmcSEL(o), a.bmcConsole(o), a.bmcScreen(o), a.bmcDiagnostics(o), a.bmcCapture(o), a.bmcLocate(o), a.bmcPassword(o), a.bmcForgetPin(o))
+	root.AddCommand(a.bmcPower(o), a.bmcBoot(o), a.bmcMedia(o), a.bmcBIOS(o), a.bmcInventory(o), a.bmcCapabilities(o), a.bmcFirmware(o), a.bmcSensors(o), a.bmcSEL(o), a.bmcConsole(o), a.bmcScreen(o), a.bmcDiagnostics(o), a.bmcCapture(o), a.bmcLocate(o), a.bmcPassword(o), a.bmcForgetPin(o))
 	return root
 }
 
