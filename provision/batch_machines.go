@@ -59,7 +59,7 @@ func (l *loader) take(m Machine, row rowInfo) {
 
 // csvColumns are the columns of a machine list. Secrets stand in columns of
 // their own and are read when they are needed, never kept.
-var csvColumns = []string{"name", "bmc", "serial", "uuid", "rack", "u", "mac", "host", "system", "via", "profile", "spec", "bmc_protocol", "bmc_user", "bmc_password"}
+var csvColumns = []string{"name", "bmc", "serial", "uuid", "rack", "u", "mac", "host", "system", "via", "profile", "spec", "bmc_protocol", "bmc_user", "bmc_password", columnBMCAddress, columnBMCName}
 
 func (l *loader) csv(n ast.Node, file string) {
 	path := l.path(file)
@@ -138,6 +138,8 @@ func setColumn(m *Machine, column, cell, path string) error {
 		p, err := ParseProtocol(cell)
 		m.Login.Protocol = p
 		return err
+	case columnBMCAddress, columnBMCName:
+		return setNetworkColumn(m, column, cell)
 	case "bmc_user":
 		m.Login.User = Ref("csv:" + path + "#bmc_user")
 	case "bmc_password":

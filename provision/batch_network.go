@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 
@@ -77,14 +78,43 @@ func (r *reader) prefix(to *netip.Prefix) func(ast.Node) {
 	return func(n ast.Node) {
 		var text string
 		r.str(&text)(n)
-		p, err := netip.ParsePrefix(text)
-		if err != nil || !p.Addr().Is4() || p.Bits() < 8 || p.Bits() > 30 {
-			r.problem(n, "%s: want an IPv4 address with its prefix length, such as 10.0.12.7/24", quoteNode(n))
+		p, err := parsePrefix(text)
+		if err != nil {
+			r.problem(n, "%v", err)
 			return
 		}
 		*to = p
 	}
 }
+
+func parsePrefix(text string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(text)
+	if err != nil || !p.Addr().Is4() || p.Bits() < 8 || p.Bits() > 30 {
+		return p, fmt.Errorf("%q: want an IPv4 address with its prefix length, such as 10.0.12.7/24", text)
+	}
+	return p, nil
+}
+
+// setNetworkColumn takes what a machine list says of a BMC's network, over the defaults.
+func setNetworkColumn(m *Machine, column, cell string) (err error) {
+	w := redfish.NetworkWish{}
+	if m.Network != nil {
+		w = *m.Network
+	}
+	if column == columnBMCName {
+		w.HostName, err = cell, checkAddress(cell)
+	} else {
+		w.Address, err = parsePrefix(cell)
+	}
+	m.Network = &w
+	return err
+}
+
+// Columns of a machine list for what differs between the BMCs of a batch.
+const (
+	columnBMCAddress = "bmc_network.address"
+	columnBMCName    = "bmc_network.host_name"
+)
 
 func (r *reader) address(to *netip.Addr) func(ast.Node) {
 	return func(n ast.Node) {

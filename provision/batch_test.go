@@ -207,6 +207,31 @@ func TestBMCNetworkInTheBatch(t *testing.T) {
 	}
 }
 
+// TestBMCNetworkFromCSV: what differs stands in the list, the rest in the defaults.
+func TestBMCNetworkFromCSV(t *testing.T) {
+	dir := t.TempDir()
+	list := "name,bmc,bmc_network.address,bmc_network.host_name\nm1,10.0.0.1,10.0.1.1/24,m1-bmc\nm2,10.0.0.2,,\nm3,10.0.0.3,10.0.1.3,m_3\n"
+	if err := os.WriteFile(filepath.Join(dir, "rack.csv"), []byte(list), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := "name: a\nprofile: a40-4\ndefaults: {bmc_network: {gateway: 10.0.1.254}}\nmachines: {csv: " + filepath.Join(dir, "rack.csv") + "}\n"
+	_, err := parse(t, text)
+	if err == nil || !strings.Contains(err.Error(), `rack.csv:4:13: "10.0.1.3": want an IPv4 address`) || !strings.Contains(err.Error(), "rack.csv:4:22: ") {
+		t.Errorf("%v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "rack.csv"), []byte(list[:strings.Index(list, "m3,")]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := parse(t, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m1, m2 := b.Machines[0], b.Machines[1]
+	if m1.movedAddr() != "10.0.1.1" || m1.Network.HostName != "m1-bmc" || m1.Network.Gateway.String() != "10.0.1.254" || m2.movedAddr() != "10.0.0.2" || m2.Network.HostName != "" {
+		t.Errorf("%+v, %+v", m1.Network, m2.Network)
+	}
+}
+
 func TestBatchReportsEveryMistakeAtOnce(t *testing.T) {
 	_, err := parse(t, "name: a\nprofile: a40-4\nbogus: 1\nmachines:\n  - {name: m, bmc: 10.0.0.1, u: x}\n  - {name: n, bmc: 10.0.0.1}\n  - {bmc: bad_host}\n")
 	var p profiles.Problems

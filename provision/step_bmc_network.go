@@ -61,11 +61,11 @@ func (bmcNetwork) open(ctx context.Context, e *Env) ([]redfish.NetworkChange, er
 	}
 	n, ok := c.(Networker)
 	if !ok {
-		return nil, fmt.Errorf("BMC %s: %w: its network is not set this way", e.Machine.BMC, redfish.ErrUnsupported)
+		return nil, noNetwork(fmt.Errorf("BMC %s: %w: its network is not set this way", e.Machine.BMC, redfish.ErrUnsupported))
 	}
 	now, err := n.Network(ctx)
 	if err != nil {
-		return nil, err
+		return nil, noNetwork(err)
 	}
 	open := now.Changes(*e.Machine.Network)
 	clock, ok := c.(clocker)
@@ -77,6 +77,14 @@ func (bmcNetwork) open(ctx context.Context, e *Env) ([]redfish.NetworkChange, er
 		open = append(open, redfish.NetworkChange{What: "clock", Now: fmt.Sprintf("off by %s", skew.Round(time.Second)), Want: "set"})
 	}
 	return open, err
+}
+
+// noNetwork words a BMC that does not show its network settings.
+func noNetwork(err error) error {
+	if !errors.Is(err, redfish.ErrUnsupported) {
+		return err
+	}
+	return &Stuck{Why: err.Error(), Do: "Set its network by hand, and take bmc_network of this machine out of the batch."}
 }
 
 type clocker interface {
