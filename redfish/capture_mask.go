@@ -98,7 +98,7 @@ func (m *masks) gatherNumber(key, value string) {
 func oneDigit(s string) bool { return strings.Trim(s, s[:1]) == "" }
 
 func hexOf(s string) string {
-	return strings.ToLower(strings.NewReplacer(":", "", "-", "").Replace(s))
+	return strings.ToLower(strings.ReplaceAll(strings.ReplaceAll(s, ":", ""), "-", ""))
 }
 
 // addressKey tells a field that holds an address.

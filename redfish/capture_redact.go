@@ -30,7 +30,7 @@ func bareKey(key string) string {
 		return ""
 	}
 	key = key[strings.LastIndexByte(key, '.')+1:]
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(key))
+	return strings.ToLower(keySigns.Replace(key))
 }
 
 // userKey tells a field that holds the name of a user.

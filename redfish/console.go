@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 )
 
@@ -39,6 +40,17 @@ type consoleWay struct {
 	ipmi string           // UDP port; "" = not offered
 }
 
+// way is what a system says.
+func (d consoleDoc) way() (way consoleWay) {
+	if p := d.SSH.value; p.On.value && (p.Command != "" || p.Shared.ok && !p.Shared.value) {
+		way.ssh = &p
+	}
+	if d.IPMI.value.On.value {
+		way.ipmi = d.IPMI.value.port(623)
+	}
+	return way
+}
+
 // consoleWay finds out. SSH counts where the system names it: with its port, and with
 // the command that leads from the BMC's own shell to the console. That a manager says
 // "SSH" alone tells neither.
@@ -47,25 +59,16 @@ func (c *Client) consoleWay(ctx context.Context) (consoleWay, error) {
 	if err != nil {
 		return consoleWay{}, err
 	}
+	if doc := host.Console.value; doc.SSH.ok || doc.IPMI.ok {
+		return doc.way(), nil
+	}
 	var way consoleWay
-	doc := host.Console.value
-	if p := doc.SSH.value; doc.SSH.ok && p.On.value && (p.Command != "" || p.Shared.ok && !p.Shared.value) {
-		way.ssh = &p
-	}
-	if doc.IPMI.ok && doc.IPMI.value.On.value {
-		way.ipmi = doc.IPMI.value.port(623)
-	}
-	if doc.SSH.ok || doc.IPMI.ok {
-		return way, nil
-	}
 	for _, m := range each[managerDoc](ctx, c, host.Links.value.ManagedBy, &gaps{}) {
 		if m == nil || m.Console.value.On.ok && !m.Console.value.On.value {
 			continue
 		}
-		for _, kind := range m.Console.value.Types {
-			if kind == "IPMI" {
-				way.ipmi = "623"
-			}
+		if slices.Contains(m.Console.value.Types, "IPMI") {
+			way.ipmi = "623"
 		}
 	}
 	return way, nil

@@ -190,18 +190,24 @@ func (c *Client) named(ctx context.Context, way diagnosticWay, a *answer) string
 		}
 	}
 	for _, at := range places {
-		switch {
-		case at == "" || strings.Contains(at, "/Tasks/") || strings.Contains(at, "/TaskMonitors/") || strings.Contains(at, "/Jobs/"):
-		case strings.Contains(at, "/LogServices/"):
-			var entry attachment
-			if _, err := c.get(ctx, link(at), &entry); err == nil && entry.Data != "" {
-				return string(entry.Data)
-			}
-		default:
-			return at
+		if file := c.fileAt(ctx, at); file != "" {
+			return file
 		}
 	}
 	return ""
+}
+
+// fileAt is the file that a Location leads to; "" for one that names a job.
+func (c *Client) fileAt(ctx context.Context, at string) string {
+	switch {
+	case at == "" || jobOf(&answer{header: http.Header{"Location": {at}}}) != "":
+		return ""
+	case strings.Contains(at, "/LogServices/"):
+		var entry attachment
+		_, _ = c.get(ctx, link(at), &entry) // an entry that is gone names no file
+		return string(entry.Data)
+	}
+	return at
 }
 
 // attachment is a log entry with a file.

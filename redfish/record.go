@@ -27,8 +27,11 @@ var settingWords = []string{"enabled", "disabled", "locked", "unlocked", "yes", 
 // secretText finds such a field in a body that is no JSON.
 var secretText = regexp.MustCompile(`(?i)("[^"]*(?:` + strings.Join(secretWords, "|") + `)[^"]*"\s*:\s*)"[^"]*"`)
 
+// keySigns are what writes a field's name differently from BMC to BMC.
+var keySigns = strings.NewReplacer("_", "", "-", "", " ", "")
+
 func secretKey(name string) bool {
-	name = strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
+	name = strings.ToLower(keySigns.Replace(name))
 	return !strings.Contains(name, "@") && slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(name, w) })
 }
 

@@ -93,6 +93,29 @@ type collected struct {
 	redfish.DiagnosticFile
 }
 
+// wantedDiagnostics are those that are named, or all that are usual.
+func wantedDiagnostics(list []redfish.Diagnostic, named []string) ([]string, error) {
+	var known, usual []string
+	for _, d := range list {
+		known = append(known, d.Name)
+		if d.Usual {
+			usual = append(usual, d.Name)
+		}
+	}
+	for _, n := range named {
+		if len(known) > 0 && !slices.Contains(known, n) {
+			return nil, fmt.Errorf("diagnostics %q: %w: the BMC offers %s", n, redfish.ErrBadValue, strings.Join(known, ", "))
+		}
+	}
+	if len(named) == 0 {
+		named = usual
+	}
+	if len(known) == 0 || len(named) == 0 {
+		return nil, fmt.Errorf("diagnostics: %w", redfish.ErrUnsupported)
+	}
+	return named, nil
+}
+
 // collectDiagnostics collects one after the other; one that fails keeps none of the
 // others.
 func (a *app) collectDiagnostics(ctx context.Context, c *redfish.Client, names []string, with collecting) error {
@@ -100,21 +123,8 @@ func (a *app) collectDiagnostics(ctx context.Context, c *redfish.Client, names [
 	if err != nil {
 		return err
 	}
-	if len(names) == 0 {
-		for _, d := range list {
-			if d.Usual {
-				names = append(names, d.Name)
-			}
-		}
-	}
-	if len(names) == 0 {
-		return fmt.Errorf("diagnostics: %w", redfish.ErrUnsupported)
-	}
-	for _, n := range names {
-		if !slices.ContainsFunc(list, func(d redfish.Diagnostic) bool { return d.Name == n }) {
-			_, err := c.CollectDiagnostic(ctx, n, nil, redfish.CollectOptions{}) // names what there is
-			return err
-		}
+	if names, err = wantedDiagnostics(list, names); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(with.out, 0o700); err != nil {
 		return usageError(fmt.Errorf("--out: %w", err), "name a folder that can be written")
@@ -132,13 +142,13 @@ func (a *app) collectDiagnostics(ctx context.Context, c *redfish.Client, names [
 			a.printf("%s  %d bytes  sha256 %s\n", f.Path, f.Bytes, f.SHA256)
 		}
 	}
-	if a.json && (len(files) > 0 || len(failed) == 0) {
+	if len(files) == 0 || ctx.Err() != nil {
+		return errors.Join(failed...)
+	}
+	if a.json {
 		if err := a.printJSON(map[string]any{"files": files}); err != nil {
 			return err
 		}
-	}
-	if len(files) == 0 || ctx.Err() != nil {
-		return errors.Join(failed...)
 	}
 	for _, err := range failed {
 		a.progress("not collected: %v", err)

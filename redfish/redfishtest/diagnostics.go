@@ -33,7 +33,7 @@ func (b *BMC) discoverDiagnostics() {
 		case strings.HasSuffix(uri, "/ServiceData"):
 			b.route(uri, "#LenovoServiceData.ExportFFDCData", b.exportFFDC)
 		case strings.Contains(uri, "/DumpService/Dumps/"):
-			_, id, _ := cutLast(uri)
+			_, id := cutLast(uri)
 			b.route(uri, "#"+id+".Download", b.downloadDump)
 		case strings.HasSuffix(uri, "/ActiveHealthSystem"):
 			object, _ := b.store.object(uri)

@@ -34,7 +34,7 @@ type attribute struct {
 func (b *BMC) findRegistry(name string) *registry {
 	var exact, near []string
 	for _, uri := range slices.Sorted(maps.Keys(b.store.base)) {
-		dir, file, _ := cutLast(uri)
+		dir, file := cutLast(uri)
 		if !strings.HasSuffix(strings.ToLower(dir), "/registries") ||
 			!strings.HasPrefix(strings.ToLower(file), "biosattributeregistry") {
 			continue
@@ -199,10 +199,10 @@ func kindOf(value any) string {
 	}
 }
 
-func cutLast(uri string) (dir, file string, ok bool) {
+func cutLast(uri string) (dir, file string) {
 	i := strings.LastIndexByte(uri, '/')
 	if i < 0 {
-		return "", uri, false
+		return "", uri
 	}
-	return uri[:i], uri[i+1:], true
+	return uri[:i], uri[i+1:]
 }
