@@ -194,7 +194,8 @@ func TestRestart(t *testing.T) {
 	crash := func(phase Phase, probe, text string) func(*Record) {
 		return func(rec *Record) {
 			boots(rec, first, first, first)
-			rec.Evidence = append(rec.Evidence, &Evidence{Probe: probe, Phase: phase, Source: FromSSH, Ended: EndedExit, Exit: new(int), Out: []byte(text)})
+			probe, instance, _ := strings.Cut(probe, "@")
+			rec.Evidence = append(rec.Evidence, &Evidence{Probe: probe, Instance: instance, Phase: phase, Source: FromSSH, Ended: EndedExit, Exit: new(int), Out: []byte(text)})
 		}
 	}
 	pstore := func(when string) string {
@@ -221,6 +222,7 @@ func TestRestart(t *testing.T) {
 		{"died, nobody knows when", crash(PhaseBefore, "pstore", pstore("-")), map[string]string{"kernel.log/crash/machine, /sys/fs/pstore/dmesg-efi-1": "warn"}},
 		{"nothing left behind", crash(PhaseBefore, "pstore", "#rackproof-pstore-end\n\n#rackproof-end 0\n"), nil},
 		{"died on the console", crash(PhaseBMC, "console", "\x1b[2Jnode login: \r\n[  301.000000][  T811] Kernel panic - not syncing: Fatal machine check\r\n"), map[string]string{"kernel.log/crash/machine, console": "fail"}},
+		{"died on the console under test", crash(PhaseBMC, "console@burn-in", "[  301.000000] Kernel panic - not syncing: sysrq triggered crash\r\n"), map[string]string{"kernel.log/crash/machine, console burn-in": "fail"}},
 		{"a quiet console", crash(PhaseBMC, "console", "node login: \r\n"), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -103,11 +103,30 @@ func crashRecords(r *Readings) []foundRecord {
 		}
 	}
 	for _, phase := range append([]Phase{PhaseBMC}, machinePhases...) {
-		if console := Read(r, Console, phase); console.OK() {
-			out = append(out, foundRecord{CrashRecord: CrashRecord{Name: "console", Lines: console.Value.Lines}, ref: console.Ref, live: true})
+		consoles := ReadAll(r, Console, phase)
+		for _, step := range sortedKeys(consoles) {
+			if console := consoles[step]; console.OK() {
+				name := strings.TrimSpace("console " + step)
+				out = append(out, foundRecord{CrashRecord: CrashRecord{Name: name, Lines: console.Value.Lines}, ref: console.Ref, live: true})
+			}
 		}
 	}
 	return out
+}
+
+// ConsoleCrash is the line with which the kernel died on a serial console; "" where it
+// did not, or nothing knows such lines.
+func ConsoleCrash(console []byte, p *profiles.Profile) string {
+	rules, err := newKernelRules(p)
+	if err != nil {
+		return ""
+	}
+	record, err := parseConsole(&Evidence{Out: console})
+	if err != nil {
+		return ""
+	}
+	_, text := record.crash(rules, p)
+	return text
 }
 
 // crash returns the first line that tells of a crash, and its rule: one that fails

@@ -59,6 +59,28 @@ func (e *Env) watchBoot(ctx context.Context, c BMC, step string) *bootWatch {
 	if teller, ok := c.(BootTeller); ok {
 		w.wg.Go(func() { w.progress(ctx, teller) })
 	}
+	w.watchConsole(ctx, c)
+	return w
+}
+
+// watchLoad keeps the console alone, while the host is loaded.
+func (e *Env) watchLoad(ctx context.Context, step string) *bootWatch {
+	ctx, cancel := context.WithCancel(ctx)
+	w := &bootWatch{env: e, step: step, start: time.Now(), cancel: cancel}
+	if !e.Machine.Boot.Console {
+		return w
+	}
+	c, err := e.Client(ctx)
+	if err != nil {
+		w.refused = err
+		return w
+	}
+	w.watchConsole(ctx, c)
+	return w
+}
+
+func (w *bootWatch) watchConsole(ctx context.Context, c BMC) {
+	e := w.env
 	if consoler, ok := c.(Consoler); ok && e.Machine.Boot.Console {
 		w.wg.Go(func() {
 			if err := consoler.Console(ctx, &w.console); err != nil && ctx.Err() == nil {
@@ -69,7 +91,6 @@ func (e *Env) watchBoot(ctx context.Context, c BMC, step string) *bootWatch {
 			}
 		})
 	}
-	return w
 }
 
 // progress notes each change.

@@ -13,12 +13,19 @@ import (
 // lostTime bounds the question to the BMC about a host that went silent.
 const lostTime = time.Minute
 
-// lost says of a host that went silent under test what its BMC says of it. It was cut
-// short, and what was measured does not count, so a retest boots and measures it anew.
-func (e *Env) lost(ctx context.Context, err error) error {
+// lost says of a host that went silent under test what its BMC says of it, and what its
+// console said last. It was cut short, and what was measured does not count, so a retest
+// boots and measures it anew. A kernel that died on its console is a fault.
+func (e *Env) lost(ctx context.Context, err error, console []byte) error {
 	stuck, ok := errors.AsType[*Stuck](err)
 	if !ok || !errors.Is(err, burnin.ErrNodeLost) || ctx.Err() != nil {
 		return err
+	}
+	if text := burnin.ConsoleCrash(console, e.Profile); text != "" {
+		return &Fault{
+			Line: burnin.OneLine("the kernel died under test: " + text),
+			Why:  fmt.Sprintf("the kernel died under test and said so on its console: %s; %s", text, stuck.Why),
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, lostTime)
 	defer cancel()

@@ -31,7 +31,7 @@ func TestLostNode(t *testing.T) {
 		f.power = c.power
 		e, _ := stepEnv(t, f, Machine{BMC: "127.0.0.1:1"})
 		e.open.bmc = func(context.Context, Machine) (BMC, error) { return f, c.open }
-		err := e.lost(t.Context(), c.err)
+		err := e.lost(t.Context(), c.err, nil)
 		stuck, ok := errors.AsType[*Stuck](err)
 		if c.want == "" {
 			if !errors.Is(err, c.err) || ok && stuck.Next != "" {
@@ -42,5 +42,19 @@ func TestLostNode(t *testing.T) {
 		if !ok || !strings.Contains(stuck.Why, c.want) || stuck.Next != "rackproof retest "+e.Machine.Name || !stuck.Suspect || stuck.Do == "" {
 			t.Errorf("%s: %+v, want %q", c.name, err, c.want)
 		}
+	}
+}
+
+// A kernel that died on the console is a fault of the machine, and waits for nobody.
+func TestKernelDiedOnConsole(t *testing.T) {
+	e, _ := stepEnv(t, newFakeBMC(), Machine{BMC: "127.0.0.1:1"})
+	console := []byte("node login: \r\n[  301.000000][  T811] Kernel panic - not syncing: Fatal machine check\r\n")
+	silent := &Stuck{Why: "silent", cause: burnin.ErrNodeLost}
+	fault, ok := errors.AsType[*Fault](e.lost(t.Context(), silent, console))
+	if want := "the kernel died under test: Kernel panic - not syncing: Fatal machine check"; !ok || fault.Line != want {
+		t.Errorf("%+v, want %q", fault, want)
+	}
+	if _, ok := errors.AsType[*Stuck](e.lost(t.Context(), silent, []byte("node login: \r\n"))); !ok {
+		t.Error("a quiet console is no fault")
 	}
 }

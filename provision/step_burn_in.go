@@ -43,12 +43,13 @@ func (b burnIn) Do(ctx context.Context, e *Env) (Facts, error) {
 	if want := soak(e); want > 0 && load < want {
 		e.Facts[FactLoad] = load.String() + " instead of the spec's " + want.String()
 	}
+	watch := e.watchLoad(ctx, b.Name())
 	err = e.Burner.Burn(ctx, BurnIn{
 		Node: node, Sources: []burnin.Source{&bmcSource{env: e, since: e.logSince()}}, Store: e.Store, Profile: e.Profile, Spec: e.Spec, Run: e.Run, Attempt: e.Attempt,
 		Record: rec, Version: e.Version, Duration: load,
 		Progress: func(text string, until time.Time) { e.Progress(ctx, until, "%s", text) },
 	})
-	return nil, e.lost(ctx, err)
+	return nil, e.lost(ctx, watch.end(err), watch.console.Bytes())
 }
 
 func soak(e *Env) time.Duration { return time.Duration(e.Spec.Soak.Hours * float64(time.Hour)) }

@@ -29,6 +29,7 @@ type BatchOptions struct {
 	Method   provision.BootMethod // "" = BootAuto
 	Load     string               // how long the machines are kept busy, "20 s"
 	Machines []string             // nil = all
+	Console  bool                 // keep what the hosts write to their serial consoles
 }
 
 var batchTemplate = template.Must(template.New("batch").Parse(`name: {{.Name}}
@@ -37,7 +38,7 @@ spec: {{.Spec}}
 defaults:
   bmc: {user: env:LAB_BMC_USER, password: env:LAB_BMC_PASSWORD, {{if not .Protocol.IPMI}}tls: pin, {{end}}protocol: {{.Protocol}}}
   ssh: {user: root, key: "file:{{.Dir}}/{{.Key}}"}
-  boot: {image: {{.Image}}, method: {{.Method}}}
+  boot: {image: {{.Image}}, method: {{.Method}}{{if .Console}}, console: true{{end}}}
 netboot: {listen: "{{.Listen}}", images: "{{.Images}}"}
 limits: {load: {{.Load}}}
 machines:
@@ -61,7 +62,7 @@ func (s Status) Batch(o BatchOptions) ([]byte, error) {
 	var b bytes.Buffer
 	err := batchTemplate.Execute(&b, map[string]any{
 		"Name": o.Name, "Profile": ProfileName, "Spec": SpecName, "Protocol": o.Protocol, "Dir": s.Dir, "Machines": machines, "Key": HostKeyFile, "Load": o.Load,
-		"Method": o.Method, "Image": filepath.Base(s.Image), "Images": filepath.Dir(s.Image), "Listen": netbootAddress,
+		"Method": o.Method, "Image": filepath.Base(s.Image), "Images": filepath.Dir(s.Image), "Listen": netbootAddress, "Console": o.Console,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("batch of the lab: %w", err)
