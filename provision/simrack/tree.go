@@ -175,7 +175,7 @@ func (t *treeMaker) manager() {
 		"DateTime": "2026-01-05T07:00:00Z", "DateTimeLocalOffset": "+00:00",
 		"EthernetInterfaces": link(managerURI + "/EthernetInterfaces"), "VirtualMedia": link(managerURI + "/VirtualMedia"),
 		"LogServices": link(managerURI + "/LogServices"),
-		"Links": object{"ManagerForServers": links([]string{systemURI}), "ManagerForChassis": links([]string{chassisURI})},
+		"Links":       object{"ManagerForServers": links([]string{systemURI}), "ManagerForChassis": links([]string{chassisURI})},
 	})
 	t.dump()
 	drive := managerURI + "/VirtualMedia/VirtualMedia1"
