@@ -80,7 +80,6 @@ func (c *Client) Capture(ctx context.Context, opts CaptureOptions) (*Capture, er
 	if err != nil {
 		return nil, err
 	}
-	c.Forget()
 	began := time.Now()
 	err = w.run(ctx)
 	if ctx.Err() != nil {

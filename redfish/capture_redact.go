@@ -79,7 +79,7 @@ func (c *Capture) redact(rec *recorder, user string, anonymise bool) {
 	}
 	c.Refused = refused
 	for i, skipped := range c.Skipped {
-		c.Skipped[i] = SkippedResource{s.uri(skipped.URI), s.text(skipped.Why)}
+		c.Skipped[i] = SkippedResource{s.uri(skipped.URI), s.uri(skipped.Why)}
 	}
 }
 
@@ -138,7 +138,7 @@ func eachText(value any, key string, do func(key, value string)) {
 }
 
 // uri is a resource's place without names and numbers.
-func (s *captureScrub) uri(uri string) string { return s.text(uri) }
+func (s *captureScrub) uri(uri string) string { return s.text(s.record.literal(uri)) }
 
 // resource is one without secrets: those by key and known value, as in all evidence,
 // then what a capture for others leaves out beyond that.

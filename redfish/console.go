@@ -99,10 +99,11 @@ func (c *Client) ipmiConsole(ctx context.Context, port string, out io.Writer) (e
 	switch {
 	case c.cfg.Via != "":
 		return fmt.Errorf("BMC %s: %w: its console is on IPMI, which is UDP and goes through no bastion", c.cfg.Addr, ErrUnsupported)
-	case len(c.cfg.Password) > ipmiPasswordMax:
+	case len(c.t.session.secret()) > ipmiPasswordMax:
 		return fmt.Errorf("BMC %s: %w: its console is on IPMI, which takes passwords of %d bytes at most", c.cfg.Addr, ErrUnsupported, ipmiPasswordMax)
 	}
 	cfg := c.cfg
+	cfg.Password = c.t.session.secret() // a rotation may have changed it
 	cfg.Addr = net.JoinHostPort(c.bareAddr(), port)
 	i, err := OpenIPMI(ctx, cfg)
 	if err != nil {

@@ -159,7 +159,7 @@ func (f *firstWord) failed() error {
 // all where SSH refused it a moment ago: Redfish took it, so its logins go on.
 func (c *Client) sshDial(ctx context.Context, addr string) (*ssh.Client, error) {
 	if c.cfg.Refusals != nil {
-		if until, ok := c.cfg.Refusals.Refused("ssh/"+addr, c.cfg.User, c.cfg.Password); ok {
+		if until, ok := c.cfg.Refusals.Refused("ssh/"+addr, c.cfg.User, c.t.session.secret()); ok {
 			return nil, fmt.Errorf("BMC %s: %w with this password a moment ago; it is not asked again before %s", c.cfg.Addr, ErrAuth, until.Local().Format("15:04:05"))
 		}
 	}
@@ -301,7 +301,7 @@ func (l *sshLogin) failed(ctx context.Context, err error) error {
 		return l.mistake
 	case l.again, l.sent && strings.Contains(err.Error(), "unable to authenticate"):
 		if l.c.cfg.Refusals != nil {
-			if err := l.c.cfg.Refusals.Refuse("ssh/"+l.addr, l.c.cfg.User, l.c.cfg.Password); err != nil {
+			if err := l.c.cfg.Refusals.Refuse("ssh/"+l.addr, l.c.cfg.User, l.c.t.session.secret()); err != nil {
 				l.c.cfg.Log.Warn("a refused login is not remembered", "bmc", l.c.cfg.Addr, "err", err)
 			}
 		}
