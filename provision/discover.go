@@ -74,10 +74,12 @@ func Discover(ctx context.Context, s Search) (Found, error) {
 	}
 	// Whoever answered on our link is in the table now, with its MAC.
 	if near, err := neighbours(nil); err == nil {
+		macs := map[netip.Addr]string{}
 		for _, n := range near {
-			if i := slices.IndexFunc(spots, func(p spot) bool { return p.at.Addr() == n.At.Addr() }); i >= 0 {
-				spots[i].seen = n.MAC
-			}
+			macs[n.At.Addr()] = n.MAC
+		}
+		for i := range spots {
+			spots[i].seen = macs[spots[i].at.Addr()]
 		}
 	}
 	for i, a := range answers {
@@ -101,16 +103,15 @@ func (s Search) look(ctx context.Context, found *Found) ([]Sighting, error) {
 			found.Notes = append(found.Notes, err.Error())
 		}
 	}
-	for _, name := range s.Interfaces {
-		on, err := net.InterfaceByName(name)
-		if err != nil {
+	links := make([]*net.Interface, len(s.Interfaces))
+	for i, name := range s.Interfaces {
+		var err error
+		if links[i], err = net.InterfaceByName(name); err != nil {
 			return nil, fmt.Errorf("interface %s: %w", name, err)
 		}
-		for _, label := range s.Labels {
-			if addr, ok := linkLocal(label.MAC, name); ok {
-				all = append(all, Sighting{At: netip.AddrPortFrom(addr, httpsPort), MAC: label.MAC, Source: fmt.Sprintf("IPv6 link-local of %s:%d on %s", label.Pos.File, label.Pos.Line, name)})
-			}
-		}
+	}
+	for _, on := range links {
+		take(s.byMAC(on.Name), nil)
 		for _, group := range ssdpGroups {
 			wg.Go(func() { take(searchSSDP(ctx, on, group)) })
 		}
@@ -125,6 +126,18 @@ func (s Search) look(ctx context.Context, found *Found) ([]Sighting, error) {
 	}
 	slices.Sort(found.Notes)
 	return all, nil
+}
+
+// byMAC are the addresses that the machines of the user's list give themselves on a link.
+func (s Search) byMAC(zone string) []Sighting {
+	var list []Sighting
+	for _, label := range s.Labels {
+		if addr, ok := linkLocal(label.MAC, zone); ok {
+			source := fmt.Sprintf("IPv6 link-local of %s:%d on %s", label.Pos.File, label.Pos.Line, zone)
+			list = append(list, Sighting{At: netip.AddrPortFrom(addr, httpsPort), MAC: label.MAC, Source: source})
+		}
+	}
+	return list
 }
 
 // spot is one address, with all that is said of it.
