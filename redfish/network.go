@@ -39,11 +39,6 @@ type NetworkWish struct {
 	Dedicated bool `json:"dedicated,omitempty"`
 }
 
-// Moves reports that the wish may change where the BMC is reached.
-func (w NetworkWish) Moves() bool {
-	return w.DHCP != nil || w.Address.IsValid() || w.VLAN != nil || w.Gateway.IsValid() || w.Dedicated
-}
-
 // NetworkChange is one thing that differs.
 type NetworkChange struct {
 	What string `json:"what"`
