@@ -31,13 +31,14 @@ func judgeMemoryECC(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Findin
 		}
 	}
 	out := []Finding{errorCorrection(about("error_correction", memoryPart), &dmi.Value, p)}
+	shared := sharedChannels(dmi.Value.Populated())
 	for _, m := range dmi.Value.Populated() {
 		part := dimmPart(m.Label(dmi.Value.Modules), m.Serial)
 		out = append(out,
 			eccWidth(about("ecc_width", part), &m, p),
-			about("speed", part).number(m.Configured, profiles.MTPerSecond, p.Memory.Speed))
+			moduleSpeed(about("speed", part), &m, shared[m.Locator+m.Bank], p))
 	}
-	return out
+	return append(out, modulesAlike(about, dmi.Value.Populated(), p)...)
 }
 
 // errorCorrection judges what the firmware says of the memory arrays; of several,

@@ -96,8 +96,9 @@ func (v *memoryView) channels(about func(string, Part) Finding, p *profiles.Prof
 	var out []Finding
 	for _, cpu := range sortedKeys(used) {
 		part := Part{Class: ClassDIMM, Name: "memory of CPU " + cpu}
-		out = append(out, about("channels", part).Number(float64(len(used[cpu])), profiles.Count, want).
-			Because("%d channels of CPU %s have a module", len(used[cpu]), cpu))
+		f := about("channels", part).Number(float64(len(used[cpu])), profiles.Count, want).
+			Because("%d channels of CPU %s have a module", len(used[cpu]), cpu)
+		out = append(out, v.asOrdered(f, len(used[cpu]), max(v.cpus, len(used)), p))
 	}
 	if v.cpus > len(used) {
 		part := Part{Class: ClassDIMM, Name: "memory of the other CPU"}

@@ -73,6 +73,7 @@ type Memory struct {
 	StressErrors      *Limit `yaml:"stress_errors,omitempty" unit:"count"`   // differences that a memory load found
 	ChannelsPerSocket *Limit `yaml:"channels_per_socket,omitempty" unit:"count"`
 
+	RatedSpeeds        *Limit `yaml:"rated_speeds,omitempty" unit:"count"`         // how many different ones
 	SpeedTwoPerChannel *Limit `yaml:"speed_two_per_channel,omitempty" unit:"MT/s"` // what the processor's maker states where two modules share a channel; explains a speed, judges none
 }
 
