@@ -25,7 +25,7 @@ func profileCommand(a *app) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(profileListCommand(a), profileShowCommand(a), profileCheckCommand(a), profileSchemaCommand(a))
+	cmd.AddCommand(profileListCommand(a), profileShowCommand(a), profileCheckCommand(a), profileLearnCommand(a), profileDiffCommand(a), profileSchemaCommand(a))
 	return cmd
 }
 

@@ -51,6 +51,12 @@ func TestProfileVerbs(t *testing.T) {
 		{"profile schema spec", 0, `"const": "rackproof/spec/1"`, ""},
 		{"profile schema batch", 2, "", "invalid argument \"batch\""},
 		{"profile check", 2, "", "accepts 1 arg(s)"},
+		{"profile diff hgx-h100-8 dgx-h100", 0, "equal 10", ""},
+		{"profile diff hgx-h100-8 l40s-8", 0, "not applicable", ""},
+		{"profile diff hgx-h100-8 standard", 2, "", "standard is an acceptance spec"},
+		{"profile diff --json l40s-8 l40s-8", 0, "{\"differences\":[]}", ""},
+		{"profile learn --name x", 2, "", "requires at least 1 arg(s)"},
+		{"profile learn --name x " + dir + "/none", 2, "", "none"},
 	} {
 		code, stdout, stderr := rackproof(t, strings.Fields(test.args)...)
 		if code != test.code || !strings.Contains(stdout, test.stdout) || !strings.Contains(stderr, test.stderr) {
