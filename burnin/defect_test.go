@@ -150,18 +150,25 @@ func TestHealthyNoise(t *testing.T) {
 // itself says and no more.
 func TestHealthyLibrary(t *testing.T) {
 	lib := profiles.Open()
+	spec, err := lib.Spec("standard")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range lib.ProfileNames() {
 		if name == "lab-vm" {
 			continue // it is judged on the lab's machine itself
 		}
 		t.Run(name, func(t *testing.T) {
-			rec, to := healthyRecord(t, name, burnin.Loads(), nil)
+			t.Parallel() // each waits for its disk most of the time
 			p, err := lib.Profile(name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			to.profile = p
-			if j := to.of(rec); j.Result != burnin.Passed || strings.Contains(describe(j), "warn") {
+			m, err := nodetest.New(name, "bench", 11)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if j := burnin.Judge(burnRecord(t, m, p, burnin.Loads()), p, spec); j.Result != burnin.Passed || strings.Contains(describe(j), "warn") {
 				t.Error(describe(j))
 			}
 		})

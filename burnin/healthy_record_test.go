@@ -35,6 +35,12 @@ func healthyRecord(t *testing.T, model string, loads []burnin.Load, change func(
 		change(m)
 	}
 	to := judgedAs(t, m)
+	return burnRecord(t, m, to.profile, loads), to
+}
+
+// burnRecord is healthyRecord of a machine that is there already.
+func burnRecord(t *testing.T, m *nodetest.Machine, p *profiles.Profile, loads []burnin.Load) *burnin.Record {
+	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		store, err := burnin.OpenStore(dir)
@@ -43,7 +49,7 @@ func healthyRecord(t *testing.T, model string, loads []burnin.Load, change func(
 		}
 		bmc := &simBMC{m: m}
 		boot := nodetest.Boot{BootID: "0e3c1c2e-7d0f-4b8e-9a53-6a4f8a5d2f10", Cmdline: "quiet"}
-		node := &burnin.Node{Shell: nodetest.Wire(m, boot), Origin: burnin.FromSSH, Probes: burnin.Probes(), Profile: to.profile}
+		node := &burnin.Node{Shell: nodetest.Wire(m, boot), Origin: burnin.FromSSH, Probes: burnin.Probes(), Profile: p}
 		err = burnin.Burn(t.Context(), burnin.BurnOptions{
 			Node: node, Store: store, Run: "test", Attempt: 1, Owner: "test@here", Duration: 8 * time.Second, Loads: loads,
 			Machine:  burnin.Machine{Name: m.Name, Wanted: burnin.WantedIdentity{Serial: m.SystemSerial}},
@@ -64,7 +70,7 @@ func healthyRecord(t *testing.T, model string, loads []burnin.Load, change func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	return rec, to
+	return rec
 }
 
 // judgedAs is the profile of a machine's model, with the counts of its own order.
