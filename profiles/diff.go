@@ -18,10 +18,7 @@ type Difference struct {
 // Diff lists what q asks otherwise than p: p's limits in the order of its file, then those that only q has.
 func (p *Profile) Diff(q *Profile) []Difference {
 	var out []Difference
-	other, seen := map[string]*Limit{}, map[string]bool{}
-	for path, l := range q.Limits() {
-		other[path] = l
-	}
+	other, seen := maps.Collect(q.Limits()), map[string]bool{}
 	for path, was := range p.Limits() {
 		seen[path] = true
 		is := other[path]

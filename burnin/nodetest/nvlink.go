@@ -43,10 +43,21 @@ const nvlink4 = 26.562
 func nvlink5Counters(link int) string {
 	var b strings.Builder
 	for _, c := range []struct{ name, value string }{
-		{"Tx packets", "36528"}, {"Rx packets", "36528"}, {"Malformed packet Errors", "0"}, {"Buffer overrun Errors", "0"}, {"Rx Errors", "0"},
-		{"Local link integrity Errors", "0"}, {"Link recovery successful events", "0"}, {"Link recovery failed events", "0"},
-		{"Total link recovery events", "0"}, {"Effective Errors", "0"}, {"Effective BER", "15e-255"}, {"FEC Errors - 0", "77115338810"},
-		{"FEC Errors - 1", "41"}, {"Symbol Errors", "0"}, {"Symbol BER", "15e-255"},
+		{"Tx packets", "36528"},
+		{"Rx packets", "36528"},
+		{"Malformed packet Errors", "0"},
+		{"Buffer overrun Errors", "0"},
+		{"Rx Errors", "0"},
+		{"Local link integrity Errors", "0"},
+		{"Link recovery successful events", "0"},
+		{"Link recovery failed events", "0"},
+		{"Total link recovery events", "0"},
+		{"Effective Errors", "0"},
+		{"Effective BER", "15e-255"},
+		{"FEC Errors - 0", "77115338810"},
+		{"FEC Errors - 1", "41"},
+		{"Symbol Errors", "0"},
+		{"Symbol BER", "15e-255"},
 	} {
 		fmt.Fprintf(&b, "\t Link %d: %s: %s\n", link, c.name, c.value)
 	}
