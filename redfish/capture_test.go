@@ -237,7 +237,7 @@ func smallTree() redfishtest.Tree {
 	}
 	tree[log] = []byte(`{"@odata.id":"` + log + `","@odata.type":"#LogEntryCollection.LogEntryCollection","Members":[` + strings.Join(members, ",") + `]}`)
 	tree["/redfish/v1/Managers/a"] = []byte(`{"Id":"a","FirmwareVersion":"1","Bare":"/redfish/v1/Managers/a/Bare","ServerSentEventUri":"/redfish/v1/Never/Uri",
-		"Stream":{"@odata.id":"/redfish/v1/EventService/SSE"},"Up":{"@odata.id":"/redfish/v1/../../etc"},"Page":{"@odata.id":"/redfish/v1/Page"},
+		"Stream":{"@odata.id":"/redfish/v1/EventService/SSE"},"Up":{"@odata.id":"/redfish/v1/../../etc"},"Page":{"@odata.id":"/redfish/v1/Page"},"Privileges":["/redfish/v1/Never/Actions/X.Y"],
 		"Refused":{"@odata.id":"/redfish/v1/Refused"},"Odd":{"@odata.id":"/redfish/v1/%zz"},"Actions":{"#X.Y":{"target":"/redfish/v1/Never/Action","@Redfish.ActionInfo":"/redfish/v1/Info"}},
 		"Targets@Redfish.AllowableValues":["/redfish/v1/Never/Value"]}`)
 	tree["/redfish/v1/Managers/a/Bare"] = []byte(`{"Id":"Bare"}`)

@@ -167,6 +167,8 @@ func (w *captureWalk) unwanted(uri string) string {
 	switch {
 	case slices.Contains(strings.Split(uri, "/"), ".."):
 		return "not a path of its own"
+	case strings.Contains(uri, "/Actions/") && !strings.Contains(uri, "ActionInfo"):
+		return "an action" // R750: its registry of privileges names them
 	case strings.HasPrefix(uri, placeOf(w.c.t.session.collection)+"/"):
 		return "a session"
 	case last == "sse" || strings.HasSuffix(last, "serversentevents"):
