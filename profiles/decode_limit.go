@@ -78,29 +78,45 @@ func (d *decoder) ground(node ast.Node, pairs []*ast.MappingValueNode, f field) 
 // operand reads what stands behind min, max, equal or one_of.
 func (d *decoder) operand(pair *ast.MappingValueNode, limit *Limit, f field) {
 	switch {
-	case f.unit == textUnit && limit.Relation == Equal:
-		limit.Text = []string{d.text(pair.Value, f)}
-	case f.unit == textUnit && limit.Relation == OneOf:
-		d.choices(pair.Value, limit, f)
 	case f.unit == textUnit:
-		d.problem(pair.Key, "%s is text: use equal or one_of, not %s", f.name, limit.Relation)
+		d.textOperand(pair, limit, f)
 	case f.unit == versionUnit && limit.Relation == Min:
 		limit.Text = []string{d.text(pair.Value, f)}
 		if !versionForm.MatchString(limit.Text[0]) {
 			d.problem(pair.Value, "%s must be a version such as 535.161.08, not %q", f.name, limit.Text[0])
 		}
-	case f.unit == firmwareUnit && limit.Relation == OneOf:
-		d.choices(pair.Value, limit, f)
-	case f.unit == firmwareUnit && limit.Relation != Max:
-		limit.Text = []string{d.text(pair.Value, f)}
-	case f.unit == firmwareUnit:
-		d.problem(pair.Key, "%s is a firmware version: use min, equal or one_of, not max", f.name)
 	case f.unit == versionUnit:
 		d.problem(pair.Key, "%s is a version: use min, not %s", f.name, limit.Relation)
+	case f.unit == firmwareUnit:
+		d.firmwareOperand(pair, limit, f)
 	case limit.Relation == OneOf:
 		d.problem(pair.Key, "%s is a quantity: use min, max or equal, not one_of", f.name)
 	default:
 		limit.Value = d.quantity(pair.Value, f)
+	}
+}
+
+// textOperand reads the operand of a text.
+func (d *decoder) textOperand(pair *ast.MappingValueNode, limit *Limit, f field) {
+	switch limit.Relation {
+	case Equal:
+		limit.Text = []string{d.text(pair.Value, f)}
+	case OneOf:
+		d.choices(pair.Value, limit, f)
+	default:
+		d.problem(pair.Key, "%s is text: use equal or one_of, not %s", f.name, limit.Relation)
+	}
+}
+
+// firmwareOperand reads the operand of a firmware version, whose forms are its maker's.
+func (d *decoder) firmwareOperand(pair *ast.MappingValueNode, limit *Limit, f field) {
+	switch limit.Relation {
+	case OneOf:
+		d.choices(pair.Value, limit, f)
+	case Max:
+		d.problem(pair.Key, "%s is a firmware version: use min, equal or one_of, not max", f.name)
+	default:
+		limit.Text = []string{d.text(pair.Value, f)}
 	}
 }
 
