@@ -158,11 +158,18 @@ func (r *rig) runRound(round round, o lab.BatchOptions) outcome {
 	if err := cmd.Start(); err != nil {
 		r.t.Fatal(err)
 	}
-	for _, p := range round.hot {
-		load := filepath.Join(provision.AttemptDir(r.state, provision.RunID(o.Name), p.machine(), 1), string(burnin.PhaseLoad))
-		until(r.t, bootLimit+loadLimit, p.machine()+" is loaded", func() bool { return hasFiles(load) })
-		r.fault(p.machine(), p.fault, p.value)
-	}
+	left := slices.Clone(round.hot)
+	until(r.t, bootLimit+loadLimit, "all are loaded", func() bool {
+		left = slices.DeleteFunc(left, func(p plant) bool { // each in its time: one may be over when another begins
+			load := filepath.Join(provision.AttemptDir(r.state, provision.RunID(o.Name), p.machine(), 1), string(burnin.PhaseLoad))
+			if !hasFiles(load) {
+				return false
+			}
+			r.fault(p.machine(), p.fault, p.value)
+			return true
+		})
+		return len(left) == 0
+	})
 	err := cmd.Wait()
 	return r.outcome(err, stdout.Bytes(), stderr.String())
 }
