@@ -57,7 +57,7 @@ func rounds() []round {
 			name: "first", code: 3,
 			cold: []plant{
 				{fault: "dimm-missing", value: "DIMM_C1", check: "memory.population", part: "DIMM_C1", verdict: burnin.Fail, also: []string{"memory.population"}},
-				{fault: "dimm-slow", value: "DIMM_D1", check: "memory.ecc", part: "DIMM_D1", verdict: burnin.Fail},
+				{fault: "dimm-slow", value: "DIMM_D1", check: "memory.ecc", part: "DIMM_D1", verdict: burnin.Fail, also: []string{"memory.ecc memory"}},
 			},
 			hot: []plant{
 				{fault: "pcie-width", value: "gpu0=8", check: "pcie.link", part: "GPU0", verdict: burnin.Fail},

@@ -54,6 +54,7 @@ func searchSecrets(t *testing.T, dir string, secrets []string, except ...string)
 var bmcVerbLines = map[string][]string{
 	"power":           {"power", "power off", "power on"},
 	"boot":            {"boot", "boot pxe"},
+	"capabilities":    {"capabilities"},
 	"media":           {"media"},
 	"media insert":    {"media insert http://192.0.2.1/a.iso"},
 	"media eject":     {"media eject"},
