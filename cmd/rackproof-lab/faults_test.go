@@ -122,7 +122,7 @@ func TestFaults(t *testing.T) {
 		t.Run(round.name, func(t *testing.T) {
 			r := *r
 			r.t = t
-			o := lab.BatchOptions{Name: round.name, Protocol: provision.OverRedfish, Load: "60 s", Machines: round.machines(), Console: true}
+			o := lab.BatchOptions{Name: round.name, Protocol: provision.OverRedfish, Load: "60 s", Machines: round.machines(), Console: true, Apart: i > 0}
 			if i == 0 {
 				o.Machines = append(o.Machines, "lab1")
 			}

@@ -30,6 +30,7 @@ type BatchOptions struct {
 	Load     string               // how long the machines are kept busy, "20 s"
 	Machines []string             // nil = all
 	Console  bool                 // keep what the hosts write to their serial consoles
+	Apart    bool                 // each in a rack of its own, so that they are loaded side by side
 }
 
 var batchTemplate = template.Must(template.New("batch").Parse(`name: {{.Name}}
@@ -43,7 +44,7 @@ netboot: {listen: "{{.Listen}}", images: "{{.Images}}"}
 limits: {load: {{.Load}}}
 machines:
 {{- range .Machines}}
-  - {name: {{.Name}}, bmc: {{.BMC}}, serial: {{.Serial}}, mac: "{{.MAC}}", host: {{.Host}}, expect: {gpus: {{.GPUs}}}}
+  - {name: {{.Name}}, bmc: {{.BMC}}, serial: {{.Serial}}, mac: "{{.MAC}}"{{if $.Apart}}, rack: {{.Name}}{{end}}, host: {{.Host}}, expect: {gpus: {{.GPUs}}}}
 {{- end}}
 `))
 
@@ -62,7 +63,7 @@ func (s Status) Batch(o BatchOptions) ([]byte, error) {
 	var b bytes.Buffer
 	err := batchTemplate.Execute(&b, map[string]any{
 		"Name": o.Name, "Profile": ProfileName, "Spec": SpecName, "Protocol": o.Protocol, "Dir": s.Dir, "Machines": machines, "Key": HostKeyFile, "Load": o.Load,
-		"Method": o.Method, "Image": filepath.Base(s.Image), "Images": filepath.Dir(s.Image), "Listen": netbootAddress, "Console": o.Console,
+		"Method": o.Method, "Image": filepath.Base(s.Image), "Images": filepath.Dir(s.Image), "Listen": netbootAddress, "Console": o.Console, "Apart": o.Apart,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("batch of the lab: %w", err)

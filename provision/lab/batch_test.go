@@ -35,7 +35,7 @@ func TestBatchOfTheLab(t *testing.T) {
 		s.Machines = append(s.Machines, MachineStatus{Name: p.Name, GPUs: p.GPUs, Serial: p.Serial(), BMC: p.BMCIP(), Host: p.HostIP(), MAC: p.HostMAC()})
 	}
 	for _, protocol := range []provision.Protocol{provision.OverRedfish, provision.OverIPMI} {
-		text, err := s.Batch(BatchOptions{Name: "lab-1", Protocol: protocol, Method: provision.BootPXE, Load: "20 s", Machines: []string{"lab2"}})
+		text, err := s.Batch(BatchOptions{Name: "lab-1", Protocol: protocol, Method: provision.BootPXE, Load: "20 s", Machines: []string{"lab2"}, Console: protocol.IPMI(), Apart: protocol.IPMI()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,6 +50,9 @@ func TestBatchOfTheLab(t *testing.T) {
 		m, ok := b.Find("lab2")
 		if !ok || m.BMC != "10.77.1.12" || m.MAC != "52:54:00:77:00:02" || m.Boot.Method != provision.BootPXE || m.Login.Protocol != protocol || len(b.Machines) != 1 {
 			t.Errorf("lab2: %+v", m)
+		}
+		if m.Boot.Console != protocol.IPMI() || (m.Rack == "lab2") != protocol.IPMI() {
+			t.Errorf("lab2 over %s: console kept %t, rack %q", protocol, m.Boot.Console, m.Rack)
 		}
 	}
 	s.Netboot = true
