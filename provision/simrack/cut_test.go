@@ -30,6 +30,9 @@ func TestCutAmidLostAnswers(t *testing.T) {
 		cutAll(t, "uefi-http", []string{"power.reset", "boot.set", "bios.stage"}, []string{"boot.set", "boot.used", "host.boot.http", "host.load.gpu-burn"})
 	})
 	t.Run("virtual-media", func(t *testing.T) {
+		if os.Getenv("RACKPROOF_PROVE") == "" {
+			t.Skip("one way of booting is cut here; make prove cuts both")
+		}
 		cutAll(t, "virtual-media", []string{"boot.set", "media.insert", "media.eject"}, []string{"media.insert", "media.eject", "boot.used", "host.boot.cd", "host.load.gpu-burn"})
 	})
 }
