@@ -19,6 +19,18 @@ type acReset struct {
 	kind   string // ResetType
 }
 
+// ACOffered is nil where the BMC offers a reset by which ACCycle can cut the power, and
+// wraps ErrUnsupported where it offers none. It changes nothing: ask before an AC
+// cycle is begun, so that none is begun that cannot be done.
+func (c *Client) ACOffered(ctx context.Context) error {
+	host, err := c.host(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = c.acReset(ctx, host)
+	return err
+}
+
 // ACCycle takes the power away from the whole machine and gives it back, as pulling the
 // cords does, where the BMC offers that: FullPowerCycle, else the vendor's own. The host
 // is switched off before. It is sent once, and seen by a BMC that was away, a new reset

@@ -54,6 +54,9 @@ func TestACCycleOfTheVendor(t *testing.T) {
 func TestACCycleUnsupported(t *testing.T) {
 	for _, tree := range []string{"dell", "supermicro", "nvidia_viking"} {
 		c, bmc := start(t, tree)
+		if err := c.ACOffered(within(t, time.Minute)); !errors.Is(err, redfish.ErrUnsupported) {
+			t.Errorf("%s: offered: %v, want ErrUnsupported", tree, err)
+		}
 		if err := c.ACCycle(within(t, time.Minute)); !errors.Is(err, redfish.ErrUnsupported) {
 			t.Errorf("%s: %v, want ErrUnsupported", tree, err)
 		}
@@ -61,6 +64,20 @@ func TestACCycleUnsupported(t *testing.T) {
 			if strings.HasPrefix(act, "power.") && n > 0 {
 				t.Errorf("%s: %s, though it cannot cut the power", tree, act)
 			}
+		}
+	}
+}
+
+// TestACOffered asks those that have a reset of their own or the standard's.
+func TestACOffered(t *testing.T) {
+	bmc := serve(t, redfishtest.Options{Tree: acTree()})
+	if err := open(t, bmc).ACOffered(within(t, time.Minute)); err != nil || changing(bmc) != 0 {
+		t.Errorf("FullPowerCycle: %v, %d changing requests; want nil and none", err, changing(bmc))
+	}
+	for _, tree := range []string{"hpe", "lenovo"} {
+		c, bmc := start(t, tree)
+		if err := c.ACOffered(within(t, time.Minute)); err != nil || changing(bmc) != 0 {
+			t.Errorf("%s: %v, %d changing requests; want nil and none", tree, err, changing(bmc))
 		}
 	}
 }
