@@ -37,12 +37,21 @@ func (e *Env) lost(ctx context.Context, err error, console []byte) error {
 		stuck.Do = "Look whether it has power, and at its switch."
 	case state == redfish.Off:
 		stuck.Why = "the host went off under test, by no command of this run: " + stuck.Why
-		stuck.Do = "Look at its feeds and at `rackproof bmc sel`: power was lost, or it switched itself off."
+		stuck.Do = fmt.Sprintf("Look at its feeds and at `%s sel`: power was lost, or it switched itself off.", e.bmcVerb())
 	default:
 		stuck.Why = fmt.Sprintf("the host went silent under test, and its BMC says that its power is %s: %s", state, stuck.Why)
-		stuck.Do = "Look at its console (`rackproof bmc console`): its kernel died or hangs, or its network does."
+		stuck.Do = fmt.Sprintf("Look at its console (`%s console`): its kernel died or hangs, or its network does.", e.bmcVerb())
 	}
 	return stuck
+}
+
+// bmcVerb begins a command about the machine's BMC.
+func (e *Env) bmcVerb() string {
+	verb := "rackproof bmc " + e.Machine.BMC
+	if e.Machine.Via != "" {
+		verb += " --via " + e.Machine.Via
+	}
+	return verb
 }
 
 func (e *Env) powerNow(ctx context.Context) (redfish.PowerState, error) {

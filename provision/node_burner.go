@@ -44,14 +44,21 @@ func (n NodeBurner) Burn(ctx context.Context, b BurnIn) error {
 		Run: string(b.Run), Attempt: b.Attempt, Owner: person(), Rackproof: b.Version,
 		Duration: b.Duration, Loads: burnin.Loads(), Resume: true, Coverage: burnin.CoverFull, Log: n.Log,
 	})
-	var held *burnin.HeldError
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
-	case errors.As(err, &held), errors.Is(err, burnin.ErrGPUBusy):
+	}
+	return burnWaits(err)
+}
+
+// burnWaits tells an end of a burn-in that people must look at from one that may be tried
+// again.
+func burnWaits(err error) error {
+	_, held := errors.AsType[*burnin.HeldError](err)
+	switch {
+	case held, errors.Is(err, burnin.ErrGPUBusy):
 		return &Stuck{Why: err.Error(), Do: "Wait for that work, or end it on the host."}
 	case errors.Is(err, burnin.ErrNodeLost):
-		return &Stuck{Why: err.Error(), Do: "Look at its console and power.", Suspect: true}
+		return &Stuck{Why: err.Error(), Do: "Look at its console and power.", Suspect: true, cause: err}
 	}
 	return err
 }
