@@ -2,6 +2,7 @@ package provision
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -81,6 +82,9 @@ func (e *Env) act(ctx context.Context, a Act, in Intent) error {
 	}
 	if doErr != nil {
 		seen, err := a.ask(ctx, in.Mark)
+		if stuck, ok := errors.AsType[*Stuck](err); ok {
+			stuck.Why += "; the answer to it was: " + doErr.Error()
+		}
 		if err != nil {
 			return err
 		}

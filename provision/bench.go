@@ -89,6 +89,9 @@ func (b *Bench) Step(ctx context.Context, t Task, rec Recorder) (facts Facts, er
 		}
 	}()
 	err = doneDoDone(ctx, info, t.Step.Timeout, env, s.brake)
+	if u, ok := rec.(Unloader); ok {
+		u.Unloaded()
+	}
 	env.diagnose(ctx, t.Step.Name, err)
 	if err != nil {
 		return nil, err
@@ -209,7 +212,7 @@ func (b *Bench) env(t Task, rec Recorder, s *site) (*Env, error) {
 func (b *Bench) openers() openers {
 	o := openers{bmc: b.OpenBMC, known: b.openKnown, answers: b.answers, node: b.OpenNode}
 	if o.bmc == nil {
-		o.bmc, o.renew = b.openBMC, b.renewBMC
+		o.bmc, o.renew, o.greet = b.openBMC, b.renewBMC, b.greetBMC
 	}
 	if o.node == nil {
 		o.node = b.openNode

@@ -39,8 +39,8 @@ func ParseLabels(file string, text []byte) ([]Label, error) {
 	lines := strings.Split(strings.TrimPrefix(string(text), "\ufeff"), "\n")
 	for i, line := range lines {
 		line, _, _ = strings.Cut(line, "#")
-		f := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(",; \t\r", r) })
-		if len(f) == 0 {
+		f := splitCells(line)
+		if f == nil {
 			continue
 		}
 		if l.first && slices.Contains(labelColumns, strings.ToLower(f[0])) {
@@ -56,6 +56,32 @@ func ParseLabels(file string, text []byte) ([]Label, error) {
 		return nil, l.problems
 	}
 	return l.labels, nil
+}
+
+// splitCells cuts a line at its separator, where empty cells stay; blanks alone are one each.
+// An empty line is nil.
+func splitCells(line string) []string {
+	line = strings.TrimRight(line, "\r")
+	for _, sep := range []string{",", ";", "\t"} {
+		if !strings.Contains(line, sep) {
+			continue
+		}
+		f := strings.Split(line, sep)
+		for i := range f {
+			f[i] = strings.TrimSpace(f[i])
+		}
+		for len(f) > 0 && f[len(f)-1] == "" {
+			f = f[:len(f)-1]
+		}
+		if len(f) == 0 {
+			return nil
+		}
+		return f
+	}
+	if f := strings.Fields(line); len(f) > 0 {
+		return f
+	}
+	return nil
 }
 
 type labelReader struct {

@@ -30,6 +30,7 @@ func TestLabels(t *testing.T) {
 			},
 		},
 		{"a mark of the byte order", "\ufeffmac,name\n7c:c2:55:00:00:07,r12u07\n", []Label{{MAC: "7c:c2:55:00:00:07", Name: "r12u07"}}},
+		{"an empty cell keeps its place", "7c:c2:55:00:00:07,,R12,7,\n;;;\n", []Label{{MAC: "7c:c2:55:00:00:07", Rack: "R12", U: 7}}},
 		{"nothing", "# nothing\n", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -45,6 +45,10 @@ type Recorder interface {
 	Record(ctx context.Context, kind Kind, data any) error
 }
 
+// Unloader is told that a step's load is down before the step ends, so that its rack's
+// power is free for others; a Recorder may be one.
+type Unloader interface{ Unloaded() }
+
 // Task is one step of one machine as an engine hands it to a worker.
 type Task struct {
 	Run     RunID

@@ -51,7 +51,8 @@ type Env struct {
 // openers make the connections of an Env.
 type openers struct {
 	bmc   func(context.Context, Machine) (BMC, error)
-	renew func(context.Context, Machine) (BMC, error) // where another certificate is expected; nil = never
+	renew func(context.Context, Machine) (BMC, error)              // where another certificate is expected; nil = never
+	greet func(context.Context, Machine) (redfish.Greeting, error) // who is there, before a login; nil = nobody is asked
 	known func(ctx context.Context, m Machine, sha256 string) (BMC, error)
 	node  func(context.Context, Machine, Facts) (burnin.Shell, error)
 

@@ -208,7 +208,10 @@ func (m *MachineRun) wait(e Event) error {
 	err := decode(e, &s)
 	m.set(e, StateStuck, or(s.Owner, OwnerHands), s.Why, or(s.Next, "rackproof resume "+string(e.Run)))
 	m.Until, m.Do = s.Until, s.Do
-	if s.Anew {
+	switch {
+	case s.Looked:
+		m.Intents = nil
+	case s.Anew:
 		m.forgetActs()
 	}
 	return err

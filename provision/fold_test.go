@@ -246,21 +246,22 @@ func TestSelector(t *testing.T) {
 }
 
 // Acts that happened are not done again when a person resumes, but for those that
-// were in vain; an act of which nobody knows is always asked for first.
+// were in vain; an act of which nobody knows is asked for first, unless the person has
+// looked.
 func TestResumeKnowsWhatHappened(t *testing.T) {
 	for _, test := range []struct {
-		anew bool
-		want []string
-	}{{false, []string{"reset", "set"}}, {true, []string{"reset"}}} {
+		anew, looked bool
+		want         []string
+	}{{false, false, []string{"reset", "set"}}, {true, false, []string{"reset"}}, {false, true, nil}} {
 		s := newStory(t, "m1")
 		s.step = "one"
 		s.add("m1", 1, StepStarted, Try{Try: 1})
 		s.add("m1", 1, Acted, Intent{Act: "set", Mark: "1"})
 		s.add("m1", 1, Intended, Intent{Act: "reset", Mark: "2"})
-		s.add("m1", 1, GotStuck, Stuck{Why: "silent", Anew: test.anew})
+		s.add("m1", 1, GotStuck, Stuck{Why: "silent", Anew: test.anew, Looked: test.looked})
 		s.add("", 0, Resumed, nil)
 		if got := slices.Sorted(maps.Keys(s.fold().Find("m1").Intents)); !slices.Equal(got, test.want) {
-			t.Errorf("anew %v: acts still known %v, want %v", test.anew, got, test.want)
+			t.Errorf("anew %v, looked %v: acts still known %v, want %v", test.anew, test.looked, got, test.want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package provision
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -86,7 +87,7 @@ func Holder(doing string) string {
 // is to be set to.
 func LeaseBMC(state string, run RunID, m Machine) (*Lease, error) {
 	take := func(addr string) (*Lease, error) {
-		return TakeLease(filepath.Join(state, "locks"), "BMC "+strings.ToLower(redfish.Config{Addr: addr, Via: m.Via}.Key()), Holder(fmt.Sprintf("run %s, machine %s", run, m.Name)))
+		return LeaseAddr(state, addr, m.Via, Holder(fmt.Sprintf("run %s, machine %s", run, m.Name)))
 	}
 	lease, err := take(m.BMC)
 	if err != nil || m.movedAddr() == m.BMC {
@@ -96,6 +97,16 @@ func LeaseBMC(state string, run RunID, m Machine) (*Lease, error) {
 		return nil, errors.Join(err, lease.Release())
 	}
 	return lease, nil
+}
+
+// LeaseAddr takes the one lease of the BMC at addr behind the bastion via. One BMC is one
+// lease, with the usual ports of Redfish and IPMI and without.
+func LeaseAddr(state, addr, via, holder string) (*Lease, error) {
+	if host, port, err := net.SplitHostPort(addr); err == nil && (port == "443" || port == "623") {
+		addr = host
+	}
+	addr = strings.Trim(addr, "[]")
+	return TakeLease(filepath.Join(state, "locks"), "BMC "+strings.ToLower(redfish.Config{Addr: addr, Via: via}.Key()), holder)
 }
 
 // LeaseRun takes the ownership of a run.

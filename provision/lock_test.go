@@ -21,8 +21,15 @@ func TestLeaseIsHeldOnce(t *testing.T) {
 	if !errors.As(err, &held) || !strings.Contains(held.Holder, "run job, machine r1u01") || !strings.Contains(err.Error(), "BMC 192.0.2.7 is held by pid ") {
 		t.Errorf("second lease: %v", err)
 	}
-	if _, err := LeaseBMC(dir, "other", Machine{BMC: "192.0.2.8"}); err != nil {
-		t.Errorf("another BMC: %v", err)
+	for _, same := range []string{"192.0.2.7:443", "192.0.2.7:623"} {
+		if _, err := LeaseAddr(dir, same, "", "by hand"); !errors.As(err, &held) {
+			t.Errorf("%s is another BMC: %v", same, err)
+		}
+	}
+	for _, other := range []string{"192.0.2.8", "192.0.2.7:8443"} {
+		if _, err := LeaseBMC(dir, "other", Machine{BMC: other}); err != nil {
+			t.Errorf("another BMC: %v", err)
+		}
 	}
 	if err := first.Release(); err != nil {
 		t.Fatal(err)

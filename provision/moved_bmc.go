@@ -6,7 +6,11 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
+	"syscall"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 
 	"github.com/rackproof/rackproof/redfish"
 )
@@ -144,7 +148,8 @@ func (p onePin) SetPin(string, string) error { return nil }
 // answerWait is how long somebody may take to answer at an address that is to be free.
 const answerWait = 3 * time.Second
 
-// answers reports whether somebody takes a connection where m's BMC is to be.
+// answers reports whether somebody is where m's BMC is to be: one who takes a connection,
+// who refuses it, or who answers a presence ping of IPMI.
 func (b *Bench) answers(ctx context.Context, m Machine) bool {
 	dial := (&net.Dialer{}).DialContext
 	if m.Via != "" {
@@ -152,10 +157,25 @@ func (b *Bench) answers(ctx context.Context, m Machine) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
-	conn, err := dial(ctx, "tcp", hostPort(m.BMC, m.Login.Protocol.port()))
+	addr := hostPort(m.BMC, m.Login.Protocol.port())
+	conn, err := dial(ctx, "tcp", addr)
+	if err == nil {
+		_ = conn.Close()
+		return true
+	}
+	_, behind := errors.AsType[*ssh.OpenChannelError](err) // a bastion has words only
+	if errors.Is(err, syscall.ECONNREFUSED) || behind && strings.Contains(strings.ToLower(err.Error()), "refused") {
+		return true
+	}
+	if m.Via != "" { // which UDP does not pass
+		return false
+	}
+	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		return false
 	}
-	_ = conn.Close()
-	return true
+	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), answerWait)
+	defer cancel()
+	found, err := redfish.Ping(ctx, host)
+	return err == nil && found != redfish.Silent
 }

@@ -128,8 +128,8 @@ func (e *Env) switchAct(c BMC, name string, do redfish.PowerAction, want redfish
 // waitPOST waits until the firmware is through, where the BMC tells.
 func (e *Env) waitPOST(ctx context.Context, c BMC) error {
 	stuck := Stuck{
-		Why:  fmt.Sprintf("BMC %s: the machine did not come through POST", e.Machine.BMC),
-		Next: "Look at its console: a message may wait for a key.",
+		Why: fmt.Sprintf("BMC %s: the machine did not come through POST", e.Machine.BMC),
+		Do:  "Look at its console: a message may wait for a key.",
 	}
 	pauser, ok := c.(Pauser)
 	if !ok {

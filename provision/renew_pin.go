@@ -18,6 +18,9 @@ func (e *Env) renewPin(ctx context.Context) error {
 		_ = e.bmc.Close() // its session went with the restart
 		e.bmc = nil
 	}
+	if err := e.stranger(ctx); err != nil {
+		return err
+	}
 	c, err := e.open.renew(ctx, e.Machine)
 	if err != nil {
 		return err
@@ -45,6 +48,24 @@ func (e *Env) renewPin(ctx context.Context) error {
 	return nil
 }
 
+// stranger refuses who tells before any login that it is another BMC: its address may
+// have another owner since the restart, and that one gets no password. Most BMCs tell
+// their MAC there; of one that tells nothing the login decides.
+func (e *Env) stranger(ctx context.Context) error {
+	if e.open.greet == nil {
+		return nil
+	}
+	g, err := e.open.greet(ctx, e.Machine)
+	if err != nil {
+		return err // it is not up yet, or no BMC
+	}
+	was, is := redfish.CleanMAC(e.Facts[FactBMCMAC]), redfish.CleanMAC(g.MAC)
+	if was == "" || is == "" || was == is {
+		return nil
+	}
+	return wrongMachine(e.Machine, fmt.Sprintf("who answers at BMC %s after its firmware update shows BMC MAC %s, before it was %s; no password was sent", e.Machine.BMC, is, was))
+}
+
 // sameMachine compares like with like: what both tell must be equal, and something must
 // be told by both. since says what happened to the BMC since it was read.
 func (e *Env) sameMachine(id redfish.Identity, since string) error {
@@ -63,6 +84,15 @@ func (e *Env) sameMachine(id redfish.Identity, since string) error {
 	}
 	_, err := match(e.Machine, id)
 	return err
+}
+
+// greetBMC asks who is at the address of m's BMC, without a login.
+func (b *Bench) greetBMC(ctx context.Context, m Machine) (redfish.Greeting, error) {
+	cfg, err := b.bmcConfig(ctx, m)
+	if err != nil {
+		return redfish.Greeting{}, err
+	}
+	return redfish.Greet(ctx, cfg)
 }
 
 // renewBMC logs in to a BMC whose certificate is expected to be another one.

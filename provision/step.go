@@ -176,6 +176,9 @@ type Stuck struct {
 	// Anew says that what the step did has been in vain, so that the step acts anew
 	// when a person resumes it. Otherwise it only asks whether it has worked since.
 	Anew bool `json:"anew,omitempty"`
+	// Looked says that only a person can tell whether the act happened: who resumes has
+	// looked, and it is done anew where the machine still does not show it.
+	Looked bool `json:"looked,omitempty"`
 	// Suspect says that the machine itself did not do what it was told: its hardware may
 	// be why, and its BMC's diagnostics may tell.
 	Suspect bool `json:"suspect,omitempty"`

@@ -72,6 +72,10 @@ func newMovable(t *testing.T, want redfish.NetworkWish, o redfishtest.Options) *
 	m.env, m.rec = stepEnv(t, newFakeBMC(), machine)
 	m.env.Batch.Limits.Poll = machine.Poll
 	m.env.open, m.env.known, m.env.Log = m.bench.openers(), OpenKnownBMCs(m.bench.State), m.bench.Log
+	m.env.open.answers = func(ctx context.Context, m Machine) bool { // on loopback the computer refuses for nobody
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", m.BMC)
+		return err == nil && conn.Close() == nil
+	}
 	t.Cleanup(func() { _ = m.env.Close() })
 	if err := carryOut(t, verifyBMC{}, m.env); err != nil {
 		t.Fatal(err)
@@ -103,6 +107,21 @@ func (m *movable) clean(t *testing.T, err error) {
 	})
 	if strings.Contains(text, planted) {
 		t.Error("the password stands in logs, errors or the state folder")
+	}
+}
+
+// Somebody who refuses is there too.
+func TestRefusedIsAnswered(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := Machine{BMC: l.Addr().String()}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if b := new(Bench); !b.answers(t.Context(), free) {
+		t.Errorf("%s refuses, and is taken for free", free.BMC)
 	}
 }
 

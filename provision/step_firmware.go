@@ -184,7 +184,7 @@ func (s firmwareUpdate) install(ctx context.Context, e *Env, p pendingFirmware) 
 	job := factFirmwareJob + p.name
 	if err := e.Act(ctx, s.sendAct(e, p, job)); err != nil {
 		if stuck, ok := errors.AsType[*Stuck](err); ok {
-			stuck.Anew = true // a person who resumes has looked
+			stuck.Looked = true
 			stuck.Do = "The BMC may be flashing: do not take its power away. Look at its firmware versions and its job queue; resume when it is idle."
 		}
 		return "", err
@@ -207,7 +207,13 @@ const factFirmwareJob = "firmware_job_"
 func (s firmwareUpdate) sendAct(e *Env, p pendingFirmware, job string) Act {
 	return Act{
 		Name: "firmware " + p.name, Poll: e.poll(),
-		Mark: func(context.Context) (string, error) { return p.now + " -> " + p.file.Version, nil },
+		Mark: func(ctx context.Context) (string, error) {
+			u, err := e.updater(ctx)
+			if err == nil {
+				err = errors.Join(p.file.unchanged(), u.CheckUpdate(ctx, p.image()))
+			}
+			return p.now + " -> " + p.file.Version, err
+		},
 		Seen: func(ctx context.Context, _ string) (Sight, error) {
 			u, err := e.updater(ctx)
 			if err != nil {

@@ -28,6 +28,7 @@ type updateBMC struct {
 	print    string // certificate; "" = that of newFakeBMC
 	renewed  string // certificate after the BMC's own update
 	ac       int
+	refuses  error // of CheckUpdate
 }
 
 func (f *updateBMC) Fingerprint() string { return or(f.print, "aa") }
@@ -40,7 +41,7 @@ func (f *updateBMC) Firmware(context.Context) ([]redfish.Firmware, error) {
 	return out, nil
 }
 
-func (f *updateBMC) CheckUpdate(context.Context, redfish.Image) error { return nil }
+func (f *updateBMC) CheckUpdate(context.Context, redfish.Image) error { return f.refuses }
 
 func (f *updateBMC) Update(_ context.Context, image redfish.Image) (string, error) {
 	f.acts["update "+image.Name]++
@@ -179,7 +180,7 @@ func TestFirmwareAnswerLost(t *testing.T) {
 		f.silent = 1
 		err := carryOut(t, firmwareUpdate{}, e)
 		stuck, ok := errors.AsType[*Stuck](err)
-		if !ok || !stuck.Anew || !strings.Contains(stuck.Do, "do not take its power away") || f.acts["update bmc.bin"] != 1 {
+		if !ok || !stuck.Looked || !strings.Contains(stuck.Why, "BMC does not answer") || !strings.Contains(stuck.Do, "do not take its power away") || f.acts["update bmc.bin"] != 1 {
 			t.Errorf("%v, acts %v; want STUCK after one", err, f.acts)
 		}
 		// Another life finds the new version: that is the mark.
@@ -234,6 +235,42 @@ func TestPinRenewedAfterOurUpdate(t *testing.T) {
 				t.Errorf("%s: the new certificate is known: %v; facts %v", test.name, known, e.Facts)
 			}
 		})
+	}
+}
+
+// Who tells before the login that it is another BMC gets no password.
+func TestStrangerAfterOurUpdate(t *testing.T) {
+	for mac, logins := range map[string]int{"02:00:00:00:00:01": 1, "": 1, "02:00:00:00:00:99": 0} {
+		synctest.Test(t, func(t *testing.T) {
+			e, f := firmwareEnv(t, "BMC")
+			f.renewed = "bb"
+			e.Facts[FactBMCMAC] = f.id.BMCMAC
+			e.open.greet = func(context.Context, Machine) (redfish.Greeting, error) { return redfish.Greeting{MAC: mac}, nil }
+			opened := 0
+			e.open.renew = func(context.Context, Machine) (BMC, error) {
+				opened++
+				return f, nil
+			}
+			if err := carryOut(t, firmwareUpdate{}, e); (err == nil) != (logins == 1) || opened != logins {
+				t.Errorf("MAC %q: %v, %d logins", mac, err, opened)
+			}
+		})
+	}
+}
+
+// What can be known before an image is sent is said at once, and nothing is taken for
+// begun.
+func TestFirmwareThatIsNotTaken(t *testing.T) {
+	e, f := firmwareEnv(t, "BMC")
+	f.refuses = fmt.Errorf("image has 9 bytes: %w: it takes 8", redfish.ErrBadValue)
+	err := carryOut(t, firmwareUpdate{}, e)
+	if _, stuck := errors.AsType[*Stuck](err); stuck || !errors.Is(err, redfish.ErrBadValue) {
+		t.Errorf("%v", err)
+	}
+	for name := range e.intents {
+		if strings.HasPrefix(name, "firmware") {
+			t.Errorf("intent %s", name)
+		}
 	}
 }
 

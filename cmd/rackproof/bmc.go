@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -31,7 +30,8 @@ type bmcOptions struct {
 
 const bmcLong = `Drive one BMC by hand, over Redfish, or over IPMI with --protocol ipmi.
 
-  power [on|off|force-off|restart]   show or change the power state
+  power [on|off|force-off|restart|ac-cycle]
+                                     show or change the power state
   boot [TARGET]                      show or set the boot override
   media [list|insert|eject]          show, fill or empty the virtual drives
   bios [get|plan|set]                show, plan or stage BIOS attributes
@@ -181,7 +181,7 @@ func (a *app) withBMC(ctx context.Context, o *bmcOptions, acts bool, do func(bmc
 
 // leaseBMC keeps the BMC from a run, and from another verb that changes it.
 func (a *app) leaseBMC(o *bmcOptions, state string) (*provision.Lease, error) {
-	lease, err := provision.TakeLease(filepath.Join(state, "locks"), "BMC "+strings.ToLower(redfish.Config{Addr: o.addr, Via: o.via}.Key()), provision.Holder("rackproof bmc"))
+	lease, err := provision.LeaseAddr(state, o.addr, o.via, provision.Holder("rackproof bmc"))
 	if err != nil {
 		return nil, &exitError{code: exitNotFinished, Code: "held", Machine: o.addr, Message: err.Error(), Next: "wait for it, or stop the run", err: err}
 	}

@@ -12,16 +12,17 @@ import (
 // is that of the journal; how the machine fared is in the events.
 func (c *carrier) step(ctx context.Context, now moment, s provision.PlanStep) error {
 	m := now.MachineRun
-	free, err := c.admit(ctx, m, s)
+	power, slot, err := c.admit(ctx, m, s)
 	if err != nil {
 		return ended(ctx, err)
 	}
-	defer free()
+	defer slot()
+	defer power()
 	try := m.Failed + 1
 	if err := c.tell(ctx, m, s.Name, provision.StepStarted, provision.Try{Try: try}); err != nil {
 		return err
 	}
-	rec := recorder{c, m, s.Name}
+	rec := recorder{c, m, s.Name, power}
 	began := time.Now()
 	facts, stepErr := c.engine.opt.Worker.Step(ctx, provision.Task{
 		Run: c.id, Batch: now.batch, Plan: now.plan, Machine: m.Machine, Attempt: m.Attempt, Step: s, Try: try,
@@ -40,24 +41,23 @@ func (c *carrier) step(ctx context.Context, now moment, s provision.PlanStep) er
 }
 
 // admit waits for power and for a place among those worked on at once.
-func (c *carrier) admit(ctx context.Context, m provision.MachineRun, s provision.PlanStep) (free func(), err error) {
-	power := func() {}
+func (c *carrier) admit(ctx context.Context, m provision.MachineRun, s provision.PlanStep) (power, slot func(), err error) {
+	power = func() {}
 	if s.Loads {
 		if c.gate.Waits(m.Machine) {
 			if err := c.tell(ctx, m, s.Name, provision.Progressed, provision.Progress{Text: "waits for power in rack " + m.Machine.Rack}); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 		if power, err = c.gate.Power(ctx, m.Machine); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	slot, err := c.gate.Slot(ctx)
-	if err != nil {
+	if slot, err = c.gate.Slot(ctx); err != nil {
 		power()
-		return nil, err
+		return nil, nil, err
 	}
-	return func() { slot(); power() }, nil
+	return power, slot, nil
 }
 
 // failed writes down why a try did not end, and waits before the next one.
@@ -101,10 +101,14 @@ func (c *carrier) failed(ctx context.Context, m provision.MachineRun, s provisio
 
 // recorder makes the events of a step durable.
 type recorder struct {
-	c    *carrier
-	m    provision.MachineRun
-	step string
+	c     *carrier
+	m     provision.MachineRun
+	step  string
+	power func() // gives the rack's power back
 }
+
+// Unloaded implements provision.Unloader.
+func (r recorder) Unloaded() { r.power() }
 
 // Record implements provision.Recorder.
 func (r recorder) Record(ctx context.Context, kind provision.Kind, data any) error {
