@@ -11,6 +11,7 @@ import (
 // ACCycler takes the power away from the whole machine and gives it back; a BMC may be
 // one.
 type ACCycler interface {
+	ACOffered(context.Context) error // wraps redfish.ErrUnsupported where it cannot
 	ACCycle(context.Context) error
 }
 
@@ -18,7 +19,12 @@ type ACCycler interface {
 func (e *Env) acAct(c BMC, cycler ACCycler, name string) Act {
 	return Act{
 		Name: name, Poll: e.poll(),
-		Mark: c.LastResetTime,
+		Mark: func(ctx context.Context) (string, error) {
+			if err := cycler.ACOffered(ctx); err != nil {
+				return "", err
+			}
+			return c.LastResetTime(ctx)
+		},
 		Seen: func(ctx context.Context, mark string) (Sight, error) {
 			last, err := c.LastResetTime(ctx)
 			if err == nil && last != "" && last != mark {

@@ -29,6 +29,7 @@ type updateBMC struct {
 	renewed  string // certificate after the BMC's own update
 	ac       int
 	refuses  error // of CheckUpdate
+	noAC     error // of ACOffered
 }
 
 func (f *updateBMC) Fingerprint() string { return or(f.print, "aa") }
@@ -76,6 +77,8 @@ func (f *updateBMC) SetPower(ctx context.Context, a redfish.PowerAction) error {
 	maps.Copy(f.versions, f.staged)
 	return f.fakeBMC.SetPower(ctx, a)
 }
+
+func (f *updateBMC) ACOffered(context.Context) error { return f.noAC }
 
 func (f *updateBMC) ACCycle(context.Context) error {
 	f.ac++
@@ -200,6 +203,13 @@ func TestFirmwareNeedsPower(t *testing.T) {
 			t.Errorf("%v, %d AC cycles, power %s", err, f.ac, f.power)
 		}
 	})
+	// A BMC that cannot do it leaves it to hands, with nothing taken for begun.
+	e, f := firmwareEnv(t, "CPLD")
+	f.noAC = fmt.Errorf("BMC: %w", redfish.ErrUnsupported)
+	err := carryOut(t, firmwareUpdate{}, e)
+	if hands, ok := errors.AsType[*Hands](err); !ok || !strings.Contains(hands.Do[0].Do, "pull all power cords") || f.ac != 0 {
+		t.Errorf("%v after %d AC cycles, want hands", err, f.ac)
+	}
 }
 
 // TestPinRenewedAfterOurUpdate: the BMC's new certificate is taken when the machine

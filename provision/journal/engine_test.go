@@ -1,6 +1,9 @@
 package journal
 
 import (
+	"context"
+	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,4 +20,71 @@ func TestEngine(t *testing.T) {
 		}
 		return e
 	})
+}
+
+// lingering is a worker whose first load is over and looked into until the second has
+// begun.
+type lingering struct {
+	first  sync.Once
+	second chan struct{}
+}
+
+func (l *lingering) Step(ctx context.Context, t provision.Task, rec provision.Recorder) (provision.Facts, error) {
+	if !t.Step.Loads {
+		return provision.Facts{provision.FactResult: "passed"}, nil
+	}
+	lingers := false
+	l.first.Do(func() { lingers = true })
+	if !lingers {
+		close(l.second)
+		return nil, nil
+	}
+	rec.(provision.Unloader).Unloaded()
+	select {
+	case <-l.second:
+		return nil, nil
+	case <-ctx.Done():
+		return nil, errors.New("the rack's power was not given back")
+	}
+}
+
+// A load that is down gives its rack's power to the next, though its step goes on.
+func TestUnloaded(t *testing.T) {
+	work := &lingering{second: make(chan struct{})}
+	e, err := Open(t.Context(), t.TempDir(), Options{Worker: work, Backoff: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := enginetest.Batch(t, "job", 2)
+	b.Racks = nil // one big machine at a time
+	for i := range b.Machines {
+		b.Machines[i].LoadedWatts = 10000
+	}
+	id, err := e.Submit(t.Context(), b, enginetest.NewWorld().Workflow())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	served := make(chan error, 1)
+	go func() { served <- e.Serve(ctx) }()
+	ended := map[string]bool{}
+	for ev, err := range e.Watch(ctx, id, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev.Kind == provision.StepEnded && ev.Step == "middle" {
+			ended[ev.Machine] = true
+		}
+		if len(ended) == 2 {
+			break
+		}
+	}
+	if len(ended) != 2 {
+		t.Error("the second machine waited for the power of the first, whose load was down")
+	}
+	stop()
+	if err := errors.Join(<-served, e.Close()); err != nil {
+		t.Error(err)
+	}
 }
