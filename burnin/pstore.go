@@ -1,6 +1,7 @@
 package burnin
 
 import (
+	"bytes"
 	"errors"
 	"regexp"
 	"strings"
@@ -73,8 +74,15 @@ var Console = Probe[CrashRecord]{
 // escapes are what firmware and boot loaders write to position text on a terminal.
 var escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]|[\x00-\x08\x0b-\x1f]")
 
+// ConsoleLive stands on a line of its own between what a BMC may have kept from before
+// it was watched and what came since.
+const ConsoleLive = "#rackproof-console-live"
+
 func parseConsole(e *Evidence) (CrashRecord, error) {
 	body, _ := e.Body()
+	if _, live, marked := bytes.Cut(body, []byte(ConsoleLive+"\n")); marked {
+		body = live
+	}
 	c := CrashRecord{Name: "console"}
 	for line := range strings.Lines(string(body)) {
 		line = strings.TrimSpace(escapes.ReplaceAllString(line, ""))

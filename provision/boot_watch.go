@@ -52,10 +52,16 @@ type bootWatch struct {
 	refused error // the console
 }
 
+func newBootWatch(e *Env, step string, cancel context.CancelFunc) *bootWatch {
+	w := &bootWatch{env: e, step: step, start: time.Now(), cancel: cancel}
+	w.console.start = w.start
+	return w
+}
+
 // watchBoot begins, with a BMC that is there already.
 func (e *Env) watchBoot(ctx context.Context, c BMC, step string) *bootWatch {
 	ctx, cancel := context.WithCancel(ctx)
-	w := &bootWatch{env: e, step: step, start: time.Now(), cancel: cancel}
+	w := newBootWatch(e, step, cancel)
 	if teller, ok := c.(BootTeller); ok {
 		w.wg.Go(func() { w.progress(ctx, teller) })
 	}
@@ -66,7 +72,7 @@ func (e *Env) watchBoot(ctx context.Context, c BMC, step string) *bootWatch {
 // watchLoad keeps the console alone, while the host is loaded.
 func (e *Env) watchLoad(ctx context.Context, step string) *bootWatch {
 	ctx, cancel := context.WithCancel(ctx)
-	w := &bootWatch{env: e, step: step, start: time.Now(), cancel: cancel}
+	w := newBootWatch(e, step, cancel)
 	if !e.Machine.Boot.Console {
 		return w
 	}
@@ -166,25 +172,65 @@ func (w *bootWatch) keep(probe string, out []byte, refused error) {
 	}
 }
 
-// newestBytes keeps the newest of what is written.
+const (
+	// backlogPause ends what a BMC sends at once of what it had kept, and backlogWithin is
+	// how long after the beginning that may come.
+	backlogPause  = time.Second
+	backlogWithin = 30 * time.Second
+)
+
+// newestBytes keeps the newest of what is written. Some BMCs begin with what the console
+// had shown before anybody watched: what comes early and in one go is told apart from
+// what is live by burnin.ConsoleLive, so that a crash of last week is none of today.
 type newestBytes struct {
-	mu  sync.Mutex
-	buf []byte
+	start time.Time
+
+	mu   sync.Mutex
+	buf  []byte
+	last time.Time // of a write
+	live bool
 }
 
 func (b *newestBytes) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	now := time.Now()
+	if b.last.IsZero() && now.Sub(b.start) > backlogWithin || !b.last.IsZero() && now.Sub(b.last) >= backlogPause {
+		b.begin()
+	}
+	b.last = now
 	b.buf = append(b.buf, p...)
 	if len(b.buf) > 2*consoleBytes {
-		b.buf = append([]byte(nil), b.buf[len(b.buf)-consoleBytes:]...)
+		b.buf = b.newest()
 	}
 	return len(p), nil
 }
 
-// Bytes are the newest, at most consoleBytes.
+// begin marks that what follows is live.
+func (b *newestBytes) begin() {
+	if !b.live {
+		b.live = true
+		b.buf = append(b.buf, "\n"+burnin.ConsoleLive+"\n"...)
+	}
+}
+
+// newest cuts what is too old; that the rest is live is said again.
+func (b *newestBytes) newest() []byte {
+	cut := b.buf[max(0, len(b.buf)-consoleBytes):]
+	mark := []byte("\n" + burnin.ConsoleLive + "\n")
+	if len(cut) < len(b.buf) && b.live && !bytes.Contains(cut, mark) {
+		return append(mark, cut...)
+	}
+	return bytes.Clone(cut)
+}
+
+// Bytes are the newest, at most consoleBytes and the mark. All is backlog where nothing
+// came since.
 func (b *newestBytes) Bytes() []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.buf[max(0, len(b.buf)-consoleBytes):]
+	if len(b.buf) > 0 {
+		b.begin()
+	}
+	return b.newest()
 }

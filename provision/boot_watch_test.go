@@ -89,7 +89,7 @@ func TestBootIsWatched(t *testing.T) {
 		if lines := strings.Split(strings.TrimSpace(out), "\n"); len(lines) != 2 || !strings.HasSuffix(lines[0], "MemoryInitializationStarted, POST code 31") {
 			t.Errorf("progress %q, want each state once", out)
 		}
-		if out, _ := evidenceOf(t, e, "console@boot"); out != "Linux version 6.1 [redacted]\n" {
+		if out, _ := evidenceOf(t, e, "console@boot"); out != "Linux version 6.1 [redacted]\n\n"+burnin.ConsoleLive+"\n" {
 			t.Errorf("console %q", out)
 		}
 		// A second try does not replace what the first saw.
@@ -140,7 +140,40 @@ func TestNewestBytes(t *testing.T) {
 	}
 	_, _ = b.Write([]byte("end"))
 	got := b.Bytes()
-	if len(got) != consoleBytes || !bytes.HasSuffix(got, []byte("xend")) || cap(b.buf) > 4*consoleBytes {
+	mark := "\n" + burnin.ConsoleLive + "\n"
+	if len(got) != consoleBytes+len(mark) || !bytes.HasPrefix(got, []byte(mark)) || !bytes.HasSuffix(got, []byte("xend")) || cap(b.buf) > 4*consoleBytes {
 		t.Errorf("%d bytes kept in %d, ending %q", len(got), cap(b.buf), got[len(got)-4:])
+	}
+}
+
+// What a BMC had kept from before is no crash of today; what comes live is.
+func TestConsoleBacklog(t *testing.T) {
+	const died, well = "[  301.0] Kernel panic - not syncing: Fatal machine check\r\n", "node login: \r\n"
+	type words struct {
+		after time.Duration
+		text  string
+	}
+	for name, c := range map[string]struct {
+		said []words
+		want bool
+	}{
+		"an old panic":          {[]words{{time.Second, died}, {10 * time.Millisecond, well}}, false},
+		"an old panic, then on": {[]words{{time.Second, died}, {2 * time.Second, well}}, false},
+		"dies after a backlog":  {[]words{{time.Second, well}, {2 * time.Second, died}}, true},
+		"silent, then dies":     {[]words{{time.Minute, died}}, true},
+		"lives":                 {[]words{{time.Minute, well}}, false},
+		"says nothing":          {nil, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e, _ := stepEnv(t, newFakeBMC(), Machine{})
+			b := newestBytes{start: time.Now()}
+			for _, w := range c.said {
+				pass(t, w.after)
+				_, _ = io.WriteString(&b, w.text)
+			}
+			if got := burnin.ConsoleCrash(b.Bytes(), e.Profile); (got != "") != c.want {
+				t.Errorf("%s: crash %q", name, got)
+			}
+		})
 	}
 }
