@@ -155,11 +155,12 @@ func (r *rig) runRound(round round, o lab.BatchOptions) outcome {
 	cmd := r.rackproof(r.batch(o))
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		r.t.Fatal(err)
-	}
+	ended := r.start(cmd)
 	left := slices.Clone(round.hot)
 	until(r.t, bootLimit+loadLimit, "all are loaded", func() bool {
+		if len(left) > 0 && isOver(ended) {
+			r.t.Fatalf("rackproof ended before %d of %d faults were planted: %s", len(left), len(round.hot), stderr.String())
+		}
 		left = slices.DeleteFunc(left, func(p plant) bool { // each in its time: one may be over when another begins
 			load := filepath.Join(provision.AttemptDir(r.state, provision.RunID(o.Name), p.machine(), 1), string(burnin.PhaseLoad))
 			if !hasFiles(load) {
@@ -170,8 +171,7 @@ func (r *rig) runRound(round round, o lab.BatchOptions) outcome {
 		})
 		return len(left) == 0
 	})
-	err := cmd.Wait()
-	return r.outcome(err, stdout.Bytes(), stderr.String())
+	return r.outcome(<-ended, stdout.Bytes(), stderr.String())
 }
 
 // judge compares what was found with what was planted, and returns lines of the
@@ -195,17 +195,17 @@ func (r *rig) judge(round round, o outcome) []string {
 func (r *rig) found(p plant, j burnin.Judgement) string {
 	r.t.Helper()
 	if p.check == "" {
-		if !strings.Contains(j.Line, p.told) {
+		if p.told != "" && !strings.Contains(j.Line, p.told) {
 			r.t.Errorf("%s: %q does not say %q", p.fault, j.Line, p.told)
 		}
-		what := "tolerated: nothing is blamed on it"
+		what := "tolerated: nothing is blamed on it, beside other faults"
 		if p.told != "" {
 			what = "said: " + p.told
 		}
 		if p.again {
 			what += "; tolerated: healed and retested it passes, exit 0"
 		}
-		return what + " | | " + j.Result.Word()
+		return what + " | | "
 	}
 	i := slices.IndexFunc(j.Findings, func(f burnin.Finding) bool { return p.blames(f) && f.Verdict == p.verdict })
 	if i < 0 {
@@ -275,9 +275,7 @@ func writeTable(t *testing.T, rows []string) {
 		"Written by `make prove`: each fault is planted into an emulated machine (QEMU, Linux 6.1, real BMC protocols), over Redfish and UEFI.\n\n" +
 		"| fault | check | part | verdict | exit |\n| --- | --- | --- | --- | --- |\n"
 	for _, f := range lab.Faults() {
-		if row := of[f.Name]; row != "" {
-			text += row + "\n"
-		}
+		text += cmp.Or(of[f.Name], "| "+f.Name+" | not run yet | | | |") + "\n"
 	}
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)

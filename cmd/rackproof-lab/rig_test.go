@@ -154,6 +154,26 @@ func (r *rig) rackproof(file string, args ...string) *exec.Cmd {
 	return r.command(r.t.Context(), append([]string{"run", "--", filepath.Join(r.bin, "rackproof"), "--state", r.state, "run", "-f", file, "--json"}, args...)...)
 }
 
+// start starts a command that ends with the test, and gives how it ended. The channel is
+// closed behind that.
+func (r *rig) start(cmd *exec.Cmd) <-chan error {
+	r.t.Helper()
+	if err := cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	ended, over := make(chan error, 1), make(chan struct{})
+	go func() {
+		ended <- cmd.Wait()
+		close(ended)
+		close(over)
+	}()
+	r.t.Cleanup(func() {
+		_ = cmd.Process.Kill() // none that has ended
+		<-over
+	})
+	return ended
+}
+
 // run carries a batch to its end.
 func (r *rig) run(file string, args ...string) outcome {
 	r.t.Helper()
@@ -214,13 +234,23 @@ func (r *rig) chassis(machine string) []string {
 	return out
 }
 
+// isOver reports a command that has ended, once.
+func isOver(ended <-chan error) bool {
+	select {
+	case <-ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // kill ends a command and waits for it. The command replaced itself by rackproof.
-func kill(t *testing.T, cmd *exec.Cmd) {
+func kill(t *testing.T, cmd *exec.Cmd, ended <-chan error) {
 	t.Helper()
 	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err == nil {
+	if err := <-ended; err == nil {
 		t.Fatal("rackproof had ended before it was killed")
 	}
 }

@@ -43,11 +43,14 @@ func TestKilledThreeTimes(t *testing.T) {
 		cmd := r.rackproof(file)
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		until(t, k.limit, k.when, k.seen)
-		kill(t, cmd)
+		ended := r.start(cmd)
+		until(t, k.limit, k.when, func() bool {
+			if isOver(ended) {
+				t.Fatalf("rackproof ended before it was killed: %s", stderr.String())
+			}
+			return k.seen()
+		})
+		kill(t, cmd, ended)
 		t.Logf("killed while %s", k.when)
 	}
 	o := r.run(file)

@@ -64,7 +64,7 @@ func (p *both) powerLoss(t *testing.T) {
 	before := p.redfish.Fingerprint()
 	p.fault(t, "power-loss", "1")
 	var after *redfish.Client
-	within(t, 30*time.Second, func() bool {
+	within(t, time.Minute, func() bool {
 		var err error
 		after, err = redfish.Open(t.Context(), redfish.Config{Addr: p.spec.BMCIP(), User: BMCUser, Password: BMCPassword})
 		return err == nil
