@@ -27,7 +27,8 @@ type BMCTree struct {
 	GPUs     []BMCPart
 	Drives   []BMCPart
 	PSUs     []BMCPart
-	Firmware []BMCPart // Label is what it is of, Model its version
+	Firmware []BMCPart // Label is what it is of, Model its version; "" where the BMC tells none
+	Unread   []string  // URIs in the firmware inventory that are known and whose version is not
 	Partial  []string  // "<uri>: why"
 }
 
@@ -55,6 +56,10 @@ func parseBMCInventory(e *Evidence) (BMCTree, error) {
 		var fields map[string]any
 		if err := json.Unmarshal(text, &fields); err != nil {
 			t.out.Partial = append(t.out.Partial, uri+": "+err.Error())
+			continue
+		}
+		if _, broken := fields["unparsed"]; broken && len(fields) == 1 {
+			t.out.Partial = append(t.out.Partial, uri+": no JSON")
 			continue
 		}
 		t.bodies = append(t.bodies, redfishBody{uri: strings.TrimSuffix(uri, "/"), fields: fields})

@@ -24,10 +24,6 @@ func (t *bmcReader) parts() {
 			t.addCard(b)
 		case "Drive":
 			t.addDrive(b)
-		case "SoftwareInventory":
-			if v := b.text("Version"); v != "" {
-				t.out.Firmware = append(t.out.Firmware, BMCPart{Label: firstWord(b.text("Name"), b.text("Id")), Model: v, Present: true, uri: b.uri})
-			}
 		case "PowerSupply":
 			t.addPSU(b)
 		case "Power":
@@ -40,6 +36,7 @@ func (t *bmcReader) parts() {
 		}
 	}
 	t.labelGPUs()
+	t.firmware()
 }
 
 func (b redfishBody) part(label string) BMCPart {

@@ -51,13 +51,17 @@ func judgeComponent(tree Reading[BMCTree], name string, want profiles.Firmware) 
 		}
 		return []Finding{missing.Missing(tree.Err)}
 	}
-	entries := slices.DeleteFunc(slices.Clone(tree.Value.Firmware), func(e BMCPart) bool { return !want.Names(e.id(), e.Label) })
+	entries, byName := entriesOf(tree.Value.Firmware, want)
+	var unread []string
+	if want.Version.Set() {
+		unread = tree.Value.unreadOf(want.Names, byName || len(entries) == 0)
+	}
 	switch {
 	case len(entries) > 0:
 	case !want.Version.Set():
 		return nil
 	default:
-		return []Finding{missing.Missing(fmt.Errorf("the BMC lists no firmware entry %s%s", strings.Join(want.Entries, ", "), unreadFirmware(tree.Value)))}
+		return []Finding{missing.Missing(fmt.Errorf("the BMC lists no firmware entry %s%s", strings.Join(want.Entries, ", "), unreadWords(unread)))}
 	}
 	var out []Finding
 	versions := map[string][]string{}
@@ -72,6 +76,10 @@ func judgeComponent(tree Reading[BMCTree], name string, want profiles.Firmware) 
 			versions[version] = append(versions[version], e.id())
 		}
 	}
+	for _, uri := range unread {
+		f := About("firmware", "version", firmwarePart(name+" "+uri[strings.LastIndexByte(uri, '/')+1:]), tree.Ref)
+		out = append(out, f.Missing(fmt.Errorf("the BMC lists %s, and it could not be read", uri)))
+	}
 	if len(versions) > 1 {
 		f := About("firmware", "siblings", firmwarePart(name), tree.Ref)
 		f.Measured = versionList(versions)
@@ -82,14 +90,23 @@ func judgeComponent(tree Reading[BMCTree], name string, want profiles.Firmware) 
 
 func firmwarePart(name string) Part { return Part{Class: ClassFirmware, Name: "firmware " + name} }
 
-// unreadFirmware says that the entry may be among those that could not be read.
-func unreadFirmware(t BMCTree) string {
-	for _, why := range t.Partial {
-		if strings.Contains(why, "FirmwareInventory") {
-			return "; not all entries could be read: " + why
+// entriesOf are the entries of a component; byName says that a name told of one, and not its id.
+func entriesOf(list []BMCPart, want profiles.Firmware) (entries []BMCPart, byName bool) {
+	for _, e := range list {
+		if want.Names(e.id(), e.Label) {
+			entries = append(entries, e)
+			byName = byName || !want.Names(e.id(), "")
 		}
 	}
-	return ""
+	return entries, byName
+}
+
+// unreadWords says that the entry may be among those that could not be read.
+func unreadWords(unread []string) string {
+	if len(unread) == 0 {
+		return ""
+	}
+	return "; not all entries could be read: " + strings.Join(unread, ", ")
 }
 
 func judgeEntry(f Finding, e BMCPart, want profiles.Firmware) (Finding, string) {

@@ -86,7 +86,11 @@ func TestFirmwareAgainstTheOrder(t *testing.T) {
 			verdict: map[string]Verdict{"firmware BMC": Fail, "firmware BIOS": Fail},
 		},
 		{name: "not listed", has: map[string]string{"BIOS": "1"}, want: map[string]string{"BMC": "1"}, notRun: "lists no firmware entry"},
-		{name: "no version in it", has: map[string]string{"BMC": " "}, want: map[string]string{"BMC": "1"}, notRun: "lists no firmware entry"},
+		{name: "no version in it", has: map[string]string{"BMC": " "}, want: map[string]string{"BMC": "1"}, notRun: "no version is recognised"},
+		{
+			name: "no version in the second", has: map[string]string{"BMC": "2.0", "BMC-Primary": ""}, want: map[string]string{"BMC": "1.0"},
+			verdict: map[string]Verdict{"firmware BMC BMC": Pass}, notRun: "no version is recognised",
+		},
 		{
 			name: "parts of one kind differ", has: map[string]string{"BMC": "2.0", "BMC-Primary": "1.9"}, want: map[string]string{"BMC": "1.0"},
 			verdict: map[string]Verdict{"firmware BMC BMC": Pass, "firmware BMC BMC-Primary": Pass, "firmware BMC": Warn},
@@ -113,6 +117,47 @@ func TestFirmwareAgainstTheOrder(t *testing.T) {
 				t.Errorf("judged %v, want %v, not run %q", judged, c.verdict, c.notRun)
 			}
 		})
+	}
+}
+
+// TestFirmwareNotRead: an entry that the BMC lists and did not give may be the old one.
+func TestFirmwareNotRead(t *testing.T) {
+	const at = "/redfish/v1/UpdateService/FirmwareInventory"
+	entry := func(id, name string) string {
+		return fmt.Sprintf(`"%s/%s":{"@odata.type":"#SoftwareInventory.v1_3_0.SoftwareInventory","Id":%q,"Name":%q,"Version":"2.0"}`, at, id, id, name)
+	}
+	list := func(more string, ids ...string) string {
+		members := make([]string, len(ids))
+		for i, id := range ids {
+			members[i] = fmt.Sprintf(`{"@odata.id":"%s/%s"}`, at, id)
+		}
+		return fmt.Sprintf(`"%s":{"@odata.type":"#SoftwareInventoryCollection.SoftwareInventoryCollection","Members":[%s]%s}`, at, strings.Join(members, ","), more)
+	}
+	for name, c := range map[string]struct {
+		body string
+		gaps int
+	}{
+		"all read":                        {list("", "BMC", "BMC-Primary") + "," + entry("BMC", "BMC") + "," + entry("BMC-Primary", "BMC"), 0},
+		"one not":                         {list("", "BMC", "BMC-Primary") + "," + entry("BMC", "BMC"), 1},
+		"one in a form that nobody reads": {list("", "BMC", "BMC-Primary") + "," + entry("BMC", "BMC") + `,"` + at + `/BMC-Primary":{"unparsed":"<html>"}`, 1},
+		"one that is no object":           {entry("BMC", "BMC") + `,"` + at + `/BMC-Primary":"gone"`, 1},
+		"another component's not":         {list("", "BMC", "Previous-1-x__BIOS.Setup.1-1") + "," + entry("BMC", "BMC"), 0},
+		"known by its name, another not":  {list("", "1", "2") + "," + entry("1", "iLO 6"), 1},
+		"a page not":                      {list(`,"Members@odata.nextLink":"`+at+`?$skip=1"`, "BMC") + "," + entry("BMC", "BMC"), 1},
+		"absent":                          {list("", "BMC", "BMC-Primary") + "," + entry("BMC", "BMC") + `,"` + at + `/BMC-Primary":{"@odata.type":"#SoftwareInventory.v1_3_0.SoftwareInventory","Status":{"State":"Absent"}}`, 0},
+	} {
+		passed, gaps := 0, 0
+		for _, f := range judgeFirmware(firmwareRecord("bmc-inventory", []byte("{"+c.body+"}")), firmwareProfile(t, map[string]string{"BMC": "1.0"}), nil) {
+			switch {
+			case f.NotRun != "":
+				gaps++
+			case f.Verdict == Pass:
+				passed++
+			}
+		}
+		if gaps != c.gaps || passed == 0 {
+			t.Errorf("%s: %d gaps, want %d; %d passed", name, gaps, c.gaps, passed)
+		}
 	}
 }
 

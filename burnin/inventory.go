@@ -172,7 +172,9 @@ func fromBMC(parts []BMCPart) []InventoryRow {
 func firmwareRows(parts []BMCPart) []InventoryRow {
 	var rows []InventoryRow
 	for _, p := range parts {
-		rows = append(rows, InventoryRow{Place: p.Label, Model: p.Model})
+		if p.Model != "" {
+			rows = append(rows, InventoryRow{Place: p.Label, Model: p.Model})
+		}
 	}
 	return rows
 }
