@@ -1,6 +1,7 @@
 package burnin
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/rackproof/rackproof/profiles"
@@ -244,6 +245,27 @@ func memoryErrorFaults() []hostFault {
 			edits: []gpuEdit{swap("after/kernel-log", "[  900.100000]",
 				"[  700.000000] mce: [Hardware Error]: CPU 0: Machine Check: 0 Bank 1: 9c00000000010151\n[  900.100000]")},
 			want: map[string]string{"memory.errors/corrected_events/processors": "fail"},
+		},
+		{
+			name: "a machine check that is announced and told",
+			edits: []gpuEdit{swap("after/kernel-log", "[  900.100000]", "[  700.000000] mce: [Hardware Error]: Machine check events logged\n"+
+				"[  700.000001] mce: [Hardware Error]: CPU 0: Machine Check: 0 Bank 1: 9c00000000010151\n[  900.100000]")},
+			want: map[string]string{"memory.errors/corrected_events/processors": "fail"},
+		},
+		{
+			name: "a machine check that nobody tells, beside an error",
+			edits: []gpuEdit{swap("after/kernel-log", "[  900.100000]",
+				"[  600.000000] mce: [Hardware Error]: Machine check events logged\n[  700.000000] some line\n"+oneCE+"[  900.100000]"),
+				swap("after/kernel-log", "[  700.000000] some line\n", strings.Repeat("[  700.000000] some line\n", 9))},
+			want: map[string]string{"memory.errors/corrected_events/DIMM P2-DIMMA1": "fail", "memory.errors/events/memory": "not_run"},
+		},
+		{
+			name: "an error in a log that is not whole",
+			edits: []gpuEdit{
+				swap("after/kernel-log", "[  900.100000]", oneCE+"[  900.100000]"),
+				swap("after/kernel-log", "Linux version", "Linux"), swap("after/kernel-log", "[   12.500000]", "[  600.500000]"),
+			},
+			want: map[string]string{"memory.errors/corrected_events/DIMM P2-DIMMA1": "fail", "memory.errors/events/memory": "not_run", "kernel.log/log/machine": "not_run"},
 		},
 		{
 			name:  "the firmware reports a loss of data",

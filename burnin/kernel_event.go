@@ -13,7 +13,7 @@ var (
 	// "{1}[Hardware Error]: event severity: corrected"
 	ghesSeverity = regexp.MustCompile(`\[Hardware Error\]:\s+event severity: (\w+)`)
 	// "[Hardware Error]: Corrected error, no action required." of AMD's decoder
-	amdSeverity = regexp.MustCompile(`\[Hardware Error\]:\s+(Corrected|Uncorrected|Deferred|Fatal|System Fatal)\b`)
+	amdSeverity = regexp.MustCompile(`\[Hardware Error\]:\s+(?:Error Status: )?(Corrected|Uncorrected|Deferred|Fatal|System Fatal)\b`)
 	// "pcieport 0000:15:01.0: AER: Corrected error received: 0000:19:00.0"
 	aerForm = regexp.MustCompile(`AER: (?:Multiple )?(Corrected|Uncorrected(?: \((Non-Fatal|Fatal)\))?|Uncorrectable(?: \((Non-Fatal|Fatal)\))?) error`)
 	// "pcieport 0000:16:00.0: DPC: containment event, status:0x1f01 source:0x0000"
@@ -22,10 +22,12 @@ var (
 	aerBusError = regexp.MustCompile(`PCIe Bus Error: severity=(Corrected|Uncorrected \((Non-Fatal|Fatal)\))`)
 )
 
+const hardwareError = "[Hardware Error]"
+
 // memoryEvent looks for an error of memory or of the processor's own checks.
 func (d *KernelLogData) memoryEvent(i int) bool {
 	l := d.Lines[i]
-	ev := KernelEvent{Count: 1, Text: l.Text, Time: l.Time}
+	ev := KernelEvent{Count: 1, Text: l.Text, Time: l.Time, Stamp: l.Stamp}
 	switch {
 	case edacForm.MatchString(l.Text):
 		m := edacForm.FindStringSubmatch(l.Text)
@@ -37,22 +39,29 @@ func (d *KernelLogData) memoryEvent(i int) bool {
 			ev.Part = part[1]
 		}
 	case ghesSeverity.MatchString(l.Text):
-		if d.ghesIsPCIe(i) {
+		section := d.ghesSection(i)
+		if section == "PCIe error" {
 			return false // its AER lines follow
 		}
+		ev.Own = strings.HasSuffix(section, "processor error")
 		ev.Kind = severityKind(ghesSeverity.FindStringSubmatch(l.Text)[1])
 	case amdSeverity.MatchString(l.Text):
 		ev.Kind = severityKind(amdSeverity.FindStringSubmatch(l.Text)[1])
-	case strings.Contains(l.Text, "[Hardware Error]") && mceStatus.MatchString(l.Text):
+		ev.Own = processorsOwn(d.amdReport(i))
+	case strings.Contains(l.Text, hardwareError) && mceStatus.MatchString(l.Text):
 		status, err := strconv.ParseUint(mceStatus.FindStringSubmatch(l.Text)[2], 16, 64)
 		ev.Kind = EventCorrected
 		if err != nil || status&mceUncorrected != 0 {
 			ev.Kind = EventUncorrected
 		}
+		ev.Own = processorsOwn(l.Text)
 	case strings.HasPrefix(l.Text, "Memory failure: 0x"), strings.Contains(l.Text, "Machine Check Exception"),
 		strings.Contains(l.Text, "Uncorrected hardware memory error"):
 		ev.Kind = EventUncorrected
-	case strings.Contains(l.Text, "Machine check events logged"):
+	case strings.Contains(l.Text, checksLogged):
+		if d.checkTold(i) {
+			return true
+		}
 		ev.Kind = EventUnclear // the events themselves are in mcelog or rasdaemon
 	}
 	if ev.Kind == "" {
@@ -62,18 +71,18 @@ func (d *KernelLogData) memoryEvent(i int) bool {
 	return true
 }
 
-// ghesIsPCIe reports whether the firmware's report that begins in line i is of a
-// PCIe device: reports of all parts begin alike.
-func (d *KernelLogData) ghesIsPCIe(i int) bool {
-	for _, l := range d.Lines[i+1 : min(i+8, len(d.Lines))] {
-		switch {
-		case ghesSeverity.MatchString(l.Text):
-			return false // the next report
-		case strings.Contains(l.Text, "section_type: PCIe error"):
-			return true
+// ghesSection is of what the firmware's report that begins in line i is, "memory error",
+// "PCIe error": reports of all parts begin alike.
+func (d *KernelLogData) ghesSection(i int) string {
+	for _, l := range d.after(i) {
+		if ghesSeverity.MatchString(l.Text) {
+			break // the next report
+		}
+		if _, section, ok := strings.Cut(l.Text, "section_type: "); ok {
+			return strings.TrimSpace(section)
 		}
 	}
-	return false
+	return ""
 }
 
 // severityKind reads the words of GHES (UEFI, appendix N) and of AMD's decoder.

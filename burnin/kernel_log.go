@@ -69,6 +69,8 @@ type KernelEvent struct {
 	Count   int    // errors that the line reports, at least 1
 	Text    string
 	Time    float64
+	Stamp   string // the time as printed
+	Own     bool   // of the processor, not of a module
 }
 
 // EventKind says how bad an event is.

@@ -37,14 +37,13 @@ func judgeMemoryEvents(r *Readings, ras []Reading[RASEvents], p *profiles.Profil
 			}
 		}
 	}
-	silence := kernelSilence(klog)
-	switch {
-	case len(out) > 0:
+	if unclear := ofKinds(events, EventUnclear); len(unclear) > 0 {
+		out = append(out, f.Missing(fmt.Errorf("machine checks were logged, and not which: %s", unclear[0].text)))
+	} else if silence := kernelSilence(klog); silence != nil {
+		out = append(out, f.Missing(silence))
+	}
+	if len(out) > 0 {
 		return out
-	case len(ofKinds(events, EventUnclear)) > 0:
-		return []Finding{f.Missing(fmt.Errorf("machine checks were logged, and not which: %s", ofKinds(events, EventUnclear)[0].text))}
-	case silence != nil:
-		return []Finding{f.Missing(silence)}
 	}
 	f.Measured = 0.0
 	return []Finding{f.Judged(Pass, "nothing recorded or logged")}
@@ -55,10 +54,10 @@ func judgeMemoryEvents(r *Readings, ras []Reading[RASEvents], p *profiles.Profil
 func judgeEventsOf(refs []string, events []memoryEvent, p *profiles.Profile) Finding {
 	part := memoryPart
 	for _, e := range events {
-		if e.own {
+		switch {
+		case e.own:
 			part = processorsPart
-		}
-		if e.label != "" {
+		case e.label != "":
 			part = dimmPart(e.label, "")
 		}
 	}
@@ -124,10 +123,13 @@ func rasMemoryEvents(readings []Reading[RASEvents]) []memoryEvent {
 func logMemoryEvents(readings []Reading[KernelLogData]) []memoryEvent {
 	return eachOnce(readings, func(log KernelLogData) []memoryEvent {
 		var out []memoryEvent
+		alike := map[string]int{} // a wall clock gives one stamp to all of a second
 		for _, e := range log.Memory {
+			line := e.Stamp + " " + e.Text
+			alike[line]++
 			out = append(out, memoryEvent{
-				key: fmt.Sprintf("%.6f %s", e.Time, e.Text), kind: e.Kind, count: e.Count,
-				label: plainIdentity(e.Part), text: strings.TrimSpace(e.Text), own: processorsOwn(e.Text),
+				key: fmt.Sprintf("%s %d", line, alike[line]), kind: e.Kind, count: e.Count,
+				label: plainIdentity(e.Part), text: strings.TrimSpace(e.Text), own: e.Own,
 			})
 		}
 		return out
