@@ -33,8 +33,9 @@ func (c *Client) ACOffered(ctx context.Context) error {
 
 // ACCycle takes the power away from the whole machine and gives it back, as pulling the
 // cords does, where the BMC offers that: FullPowerCycle, else the vendor's own. The host
-// is switched off before. It is sent once, and seen by a BMC that was away, a new reset
-// time, or a host that came on; what the host does then is its BIOS' setting. It wraps
+// is switched off before. It is sent once, and again only where the BMC refused it for a
+// host that is off. It is seen by a BMC that was away afterwards, a new reset time, or a
+// host that was off and came on; what the host does then is its BIOS' setting. It wraps
 // ErrUnsupported where the BMC has no such reset.
 func (c *Client) ACCycle(ctx context.Context) error {
 	host, err := c.host(ctx)
@@ -45,25 +46,30 @@ func (c *Client) ACCycle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.SetPower(ctx, PowerOff); err != nil {
-		return fmt.Errorf("before the AC cycle: %w", err)
+	before, sent := c.cut(ctx, PowerOff, reset)
+	if s := statusOf(sent); s == http.StatusBadRequest || s == http.StatusConflict {
+		before, sent = c.cut(ctx, PowerOn, reset) // some cut the power of a host that is on alone
 	}
-	before := host.LastReset.clean()
-	sent := c.sendReset(ctx, reset)
-	if refusal(sent) { // some cut the power of a host that is on alone
-		if err := c.SetPower(ctx, PowerOn); err != nil {
-			return fmt.Errorf("before the AC cycle: %w", err)
-		}
-		if host, err = c.host(ctx); err != nil {
-			return err
-		}
-		before = host.LastReset.clean()
-		sent = c.sendReset(ctx, reset)
-	}
-	if sent != nil && !isLost(sent) {
+	if sent != nil && !uncertain(sent) {
 		return fmt.Errorf("BMC %s: AC cycle: %w; pull the cords", c.cfg.Addr, sent)
 	}
-	return c.awaitCut(ctx, isLost(sent), before)
+	err = c.awaitCut(ctx, before)
+	if err != nil && sent != nil {
+		return fmt.Errorf("%w (%w)", err, sent)
+	}
+	return err
+}
+
+// cut sends the reset to a host that was brought to a state, and gives what the host
+// showed just before: switching it may move its reset time.
+func (c *Client) cut(ctx context.Context, state PowerAction, reset acReset) (before systemDoc, err error) {
+	if err := c.SetPower(ctx, state); err != nil {
+		return before, fmt.Errorf("before it: %w", err)
+	}
+	if before, err = c.host(ctx); err != nil {
+		return before, err
+	}
+	return before, c.sendReset(ctx, reset)
 }
 
 func (c *Client) acReset(ctx context.Context, host systemDoc) (acReset, error) {
@@ -95,20 +101,20 @@ func (c *Client) sendReset(ctx context.Context, r acReset) error {
 	return err
 }
 
-// awaitCut waits until the machine shows that its power was cut. away says that the BMC
-// went with the answer.
-func (c *Client) awaitCut(ctx context.Context, away bool, before string) error {
+// awaitCut waits until the machine shows that its power was cut since it showed before.
+func (c *Client) awaitCut(ctx context.Context, before systemDoc) error {
 	limit, cancel := context.WithTimeout(ctx, acWait)
 	defer cancel()
+	away := false
 	for {
 		host, err := c.host(limit)
 		switch {
-		case err == nil && (away || host.power() == On || host.LastReset.clean() != before):
+		case err == nil && (away || host.wasCut(before)):
 			return nil
-		case isLost(err) || errors.Is(err, ErrUnreachable) || notReady(err):
-			away = true
 		case errors.Is(err, ErrAuth) || errors.Is(err, ErrPinMismatch):
 			return err
+		case isLost(err) && !isHop(err):
+			away = true
 		}
 		if pause(limit, c.cfg.Poll) != nil {
 			if ctx.Err() != nil {
@@ -117,4 +123,10 @@ func (c *Client) awaitCut(ctx context.Context, away bool, before string) error {
 			return fmt.Errorf("BMC %s: AC cycle: for %s nothing shows that the power was cut; look at the machine, then pull the cords", c.cfg.Addr, acWait)
 		}
 	}
+}
+
+// wasCut: a host that is on shows it only where it was off before.
+func (d systemDoc) wasCut(before systemDoc) bool {
+	was, is := before.LastReset.clean(), d.LastReset.clean()
+	return was != "" && is != "" && is != was || before.power() == Off && d.power() == On
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 )
@@ -14,6 +15,7 @@ func (t *transport) broken(ctx context.Context, c call, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("BMC %s: %s %s: %w", t.addr, c.method, c.uri, context.Cause(ctx))
 	}
+	_, unsent := errors.AsType[*unsentError](err)
 	if ue, ok := errors.AsType[*url.Error](err); ok {
 		err = ue.Err
 	}
@@ -26,7 +28,7 @@ func (t *transport) broken(ctx context.Context, c call, err error) error {
 	hop, _ := errors.AsType[*HopError](err)
 	return &lostError{
 		error:  fmt.Errorf("%w: %s", ErrUnreachable, t.explain(err)),
-		silent: errors.Is(err, context.DeadlineExceeded), hop: hop,
+		silent: errors.Is(err, context.DeadlineExceeded), hop: hop, unsent: unsent,
 	}
 }
 
@@ -64,6 +66,7 @@ func (t *transport) explainBMC(err error, text string) string {
 type lostError struct {
 	error
 	silent bool // for the whole time of a request, not cut short
+	unsent bool // no connection was made: there is no effect
 	hop    *HopError
 }
 
@@ -74,8 +77,28 @@ func (e *lostError) Unwrap() []error {
 	return []error{e.error, e.hop}
 }
 
+// unsentError is a request for which no connection was made.
+type unsentError struct{ error }
+
+func (e *unsentError) Unwrap() error { return e.error }
+
 func isLost(err error) bool {
 	_, ok := errors.AsType[*lostError](err)
+	return ok
+}
+
+// uncertain reports whether an act may have happened, or be under way, although its
+// answer is an error: none came, or the server or a proxy before it gave up.
+func uncertain(err error) bool {
+	if lost, ok := errors.AsType[*lostError](err); ok {
+		return !lost.unsent
+	}
+	return statusOf(err) >= http.StatusInternalServerError && statusOf(err) != http.StatusNotImplemented && !said(err, notYet)
+}
+
+// isHop reports that the way ended before the BMC.
+func isHop(err error) bool {
+	_, ok := errors.AsType[*HopError](err)
 	return ok
 }
 

@@ -180,7 +180,7 @@ func rank(s MediaSlot) int {
 // refusal reports that the BMC answered and did not do it, so that another drive
 // may be tried.
 func refusal(err error) bool {
-	return statusOf(err) != 0 && !errors.Is(err, ErrLicence) && !errors.Is(err, ErrAuth) && !errors.Is(err, ErrPasswordChange)
+	return statusOf(err) != 0 && !uncertain(err) && !errors.Is(err, ErrLicence) && !errors.Is(err, ErrAuth) && !errors.Is(err, ErrPasswordChange)
 }
 
 // checkImageURL keeps to what every BMC takes: iDRAC wants the suffix

@@ -122,7 +122,7 @@ func (c *Client) sendMedia(ctx context.Context, s MediaSlot, target func(mediaDo
 // was lost.
 func (c *Client) mediaShows(ctx context.Context, a *answer, sent error, want func([]MediaSlot) bool) (bool, error) {
 	limit := mediaTries * c.cfg.Poll
-	if isLost(sent) || a != nil && a.status == http.StatusAccepted {
+	if uncertain(sent) || a != nil && a.status == http.StatusAccepted {
 		limit = c.cfg.PowerWait
 	}
 	for waited := time.Duration(0); ; waited += c.cfg.Poll {
@@ -130,7 +130,7 @@ func (c *Client) mediaShows(ctx context.Context, a *answer, sent error, want fun
 		if err == nil && want(all) {
 			return true, nil
 		}
-		if waited >= limit || statusOf(sent) != 0 {
+		if waited >= limit || sent != nil && !uncertain(sent) {
 			return false, err
 		}
 		if sent == nil {

@@ -2,8 +2,10 @@ package redfish_test
 
 import (
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -157,5 +159,29 @@ func TestMediaWithoutLinks(t *testing.T) {
 	client := open(t, serve(t, redfishtest.Options{Tree: small()}))
 	if _, err := client.Media(t.Context()); !errors.Is(err, redfish.ErrUnsupported) {
 		t.Errorf("error %v, want ErrUnsupported", err)
+	}
+}
+
+// TestMediaInsertUncertain: the proxy before the BMC gave up on an insert that is under
+// way. It is waited for, and the image goes into no other drive.
+func TestMediaInsertUncertain(t *testing.T) {
+	const image = "http://192.0.2.1/a.iso"
+	bmc := serve(t, redfishtest.Options{Tree: machineTree()})
+	var inserts, looks atomic.Int32
+	client := openAt(t, front(t, bmc, func(w http.ResponseWriter, r *http.Request) bool {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/Insert"):
+			inserts.Add(1)
+			answer(w, http.StatusGatewayTimeout, "<html>gateway</html>")
+			return true
+		case inserts.Load() > 0 && strings.Contains(r.URL.Path, "/VirtualMedia"):
+			if looks.Add(1) == 3 {
+				_ = bmc.SetMedia("CD1", image)
+			}
+		}
+		return false
+	}))
+	if slot, err := client.InsertMedia(within(t, time.Minute), image); err != nil || inserts.Load() != 1 || slot.Image != image {
+		t.Errorf("%+v, %v, %d inserts; want it in after one", slot, err, inserts.Load())
 	}
 }

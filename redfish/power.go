@@ -112,7 +112,7 @@ func (c *Client) restart(ctx context.Context, host systemDoc, allowed []string) 
 			if late == nil || ctx.Err() != nil {
 				return late
 			}
-			if statusOf(err) == 0 {
+			if err == nil || uncertain(err) { // no other reset behind one that may be under way
 				return fmt.Errorf("BMC %s: %s was sent, and after %s LastResetTime still reads %s: %w; look at the console before trying again",
 					c.cfg.Addr, reset, c.cfg.PowerWait, before, late)
 			}
@@ -151,7 +151,7 @@ func (c *Client) climb(ctx context.Context, host systemDoc, allowed []string, wa
 			return sent
 		}
 		wait := r.wait
-		if statusOf(sent) != 0 { // refused often means "already", and the state shown then may be old
+		if sent != nil && !uncertain(sent) { // refused often means "already", and the state shown then may be old
 			wait = min(wait, 2*c.cfg.Poll)
 		}
 		late := c.await(ctx, wait, there)

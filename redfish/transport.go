@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"strings"
@@ -173,7 +174,12 @@ func (t *transport) exchange(req *http.Request) (*answer, error) {
 	if req.Method == http.MethodGet {
 		client = t.reads
 	}
-	resp, err := client.Do(req)
+	connected := false
+	trace := httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }}
+	resp, err := client.Do(req.WithContext(httptrace.WithClientTrace(req.Context(), &trace)))
+	if err != nil && !connected {
+		return nil, &unsentError{err}
+	}
 	if err != nil {
 		return nil, err
 	}
