@@ -96,31 +96,31 @@ func TestACCycleProof(t *testing.T) {
 	ignored := func(*cutting) int { return http.StatusNoContent }
 	for _, c := range []struct {
 		name string
-		host cutting
+		host *cutting
 		cuts int
 		done bool
 	}{
-		{"comes on", cutting{cut: comes}, 1, true},
-		{"new reset time", cutting{cut: func(m *cutting) int { m.last++; return http.StatusNoContent }}, 1, true},
-		{"goes away", cutting{cut: func(m *cutting) int { m.deaf = 9; return http.StatusNoContent }}, 1, true},
-		{"goes away with its answer", cutting{cut: func(m *cutting) int { m.deaf = 9; return 0 }}, 1, true},
-		{"ignored", cutting{cut: ignored}, 1, false},
-		{"ignored, and switching off is a reset", cutting{cut: ignored, moves: true}, 1, false},
-		{"ignored for a host that had to be on", cutting{cut: func(m *cutting) int {
+		{"comes on", &cutting{cut: comes}, 1, true},
+		{"new reset time", &cutting{cut: func(m *cutting) int { m.last++; return http.StatusNoContent }}, 1, true},
+		{"goes away", &cutting{cut: func(m *cutting) int { m.deaf = 9; return http.StatusNoContent }}, 1, true},
+		{"goes away with its answer", &cutting{cut: func(m *cutting) int { m.deaf = 9; return 0 }}, 1, true},
+		{"ignored", &cutting{cut: ignored}, 1, false},
+		{"ignored, and switching off is a reset", &cutting{cut: ignored, moves: true}, 1, false},
+		{"ignored for a host that had to be on", &cutting{cut: func(m *cutting) int {
 			if !m.on {
 				return http.StatusConflict
 			}
 			return http.StatusNoContent
 		}}, 2, false},
-		{"no answer, no effect", cutting{cut: func(*cutting) int { return 0 }}, 1, false},
-		{"the server gives up and it happens", cutting{cut: func(m *cutting) int { m.on = true; return http.StatusInternalServerError }}, 1, true},
-		{"the proxy gives up and nothing happens", cutting{cut: func(*cutting) int { return http.StatusGatewayTimeout }}, 1, false},
-		{"forbidden", cutting{cut: func(*cutting) int { return http.StatusForbidden }}, 1, false},
-		{"no connection", cutting{cut: comes, refuse: true}, 0, false},
+		{"no answer, no effect", &cutting{cut: func(*cutting) int { return 0 }}, 1, false},
+		{"the server gives up and it happens", &cutting{cut: func(m *cutting) int { m.on = true; return http.StatusInternalServerError }}, 1, true},
+		{"the proxy gives up and nothing happens", &cutting{cut: func(*cutting) int { return http.StatusGatewayTimeout }}, 1, false},
+		{"forbidden", &cutting{cut: func(*cutting) int { return http.StatusForbidden }}, 1, false},
+		{"no connection", &cutting{cut: comes, refuse: true}, 0, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			m := &c.host
+			m := c.host
 			client := m.client(t)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()

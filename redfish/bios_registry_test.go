@@ -103,6 +103,8 @@ func TestRegistryFile(t *testing.T) {
 }
 
 func TestJobVerdict(t *testing.T) {
+	const planted = "pl4nted-One"
+	client := &Client{record: newRecorder(planted)}
 	for _, c := range []struct {
 		body         string
 		done, failed bool
@@ -115,12 +117,16 @@ func TestJobVerdict(t *testing.T) {
 		{`{"JobState":"Completed","MessageId":"PR19"}`, true, false},
 		{`{"JobState":"Failed","Message":"no"}`, true, true},
 		{`{"JobState":"CompletedWithErrors"}`, true, true},
+		{`{"JobState":"Failed","Message":"pl4nted-One is too short","Messages":[{"Message":"pl4nted-One"}]}`, true, true},
 	} {
 		var d jobDoc
 		if err := json.Unmarshal([]byte(c.body), &d); err != nil {
 			t.Fatal(err)
 		}
-		done, err := d.verdict(firstOf(string(d.TaskState), string(d.State)), "bmc", "/redfish/v1/TaskService/Tasks/1")
+		done, err := client.verdict(d, firstOf(string(d.TaskState), string(d.State)), "/redfish/v1/TaskService/Tasks/1")
+		if err != nil && strings.Contains(err.Error(), planted) {
+			t.Errorf("%s: %v has a password in it", c.body, err)
+		}
 		if done != c.done || errors.Is(err, ErrJobFailed) != c.failed {
 			t.Errorf("%s: done %v, %v", c.body, done, err)
 		}

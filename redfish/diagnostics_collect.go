@@ -161,7 +161,7 @@ func (c *Client) jobState(a *answer, job string) (done bool, percent string, err
 	if state == "" { // a task monitor: 202 while it runs, then the operation's own answer
 		return a.status != http.StatusAccepted, percent, nil
 	}
-	done, err = doc.verdict(state, c.cfg.Addr, job)
+	done, err = c.verdict(doc.jobDoc, state, job)
 	return done, percent, err
 }
 

@@ -69,18 +69,18 @@ func (c *Client) jobDone(ctx context.Context, job string) (bool, error) {
 	if state == "" { // a task monitor: 202 while it runs, then the operation's own answer
 		return a.status != http.StatusAccepted, nil
 	}
-	return doc.verdict(state, c.cfg.Addr, job)
+	return c.verdict(doc, state, job)
 }
 
-func (d jobDoc) verdict(state, addr, job string) (done bool, err error) {
+func (c *Client) verdict(d jobDoc, state, job string) (done bool, err error) {
 	failed := func() error {
 		said := []string{string(d.MessageID), string(d.Message)}
 		for _, m := range d.Messages {
 			said = append(said, string(m.Message))
 		}
 		said = append(said, string(d.TaskStatus), string(d.Status))
-		return fmt.Errorf("BMC %s: %w: %s is %s: %s", addr, ErrJobFailed, link(job).id(), state,
-			strings.Join(strings.Fields(strings.Join(said, " ")), " "))
+		return fmt.Errorf("BMC %s: %w: %s is %s: %s", c.cfg.Addr, ErrJobFailed, link(job).id(), state,
+			c.record.literal(strings.Join(strings.Fields(strings.Join(said, " ")), " ")))
 	}
 	switch state {
 	case "Completed":

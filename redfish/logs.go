@@ -167,6 +167,7 @@ func (c *Client) readLog(ctx context.Context, p logPlace, since time.Time) ([]Lo
 	list := make([]LogEntry, 0, len(docs))
 	for _, d := range docs {
 		e := d.entry(name, offset)
+		e.Event = c.record.literal(e.Event)
 		if !e.Time.IsZero() {
 			e.Time = e.Time.Add(-apart)
 		}

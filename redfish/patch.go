@@ -19,7 +19,7 @@ func (c *Client) patchAnswer(ctx context.Context, uri link, etag string, body an
 	switch statusOf(err) {
 	case http.StatusPreconditionFailed, http.StatusPreconditionRequired:
 	default:
-		return a, refusedSilently(a, err, uri)
+		return a, c.refusedSilently(a, err, uri)
 	}
 	// The tag was old or missing: read it again, then try without.
 	var doc struct {
@@ -39,7 +39,7 @@ func (c *Client) patchAnswer(ctx context.Context, uri link, etag string, body an
 			break
 		}
 	}
-	return a, refusedSilently(a, err, uri)
+	return a, c.refusedSilently(a, err, uri)
 }
 
 // readBackTries bounds how often a change that was only accepted is looked for.
@@ -81,15 +81,12 @@ func strongTag(etag string) string {
 }
 
 // refusedSilently finds a refusal inside a success.
-func refusedSilently(a *answer, err error, uri link) error {
+func (c *Client) refusedSilently(a *answer, err error, uri link) error {
 	if err != nil {
 		return err
 	}
 	for _, m := range messages(a.body) {
-		e := &StatusError{
-			Method: http.MethodPatch, URI: string(uri), Status: a.status,
-			MessageIDs: []string{string(m.ID)}, Messages: []string{string(m.Message)},
-		}
+		e := c.t.statusError(http.MethodPatch, string(uri), a.status, m)
 		if e.is(notTaken) {
 			return fmt.Errorf("answered %d, but: %w", a.status, e)
 		}

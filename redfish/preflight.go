@@ -110,7 +110,7 @@ func (c *Client) waitingJobs(ctx context.Context, collection link) []Obstacle {
 			continue
 		}
 		state := firstOf(string(j.TaskState), string(j.State))
-		if ended, _ := j.verdict(state, c.cfg.Addr, string(uris[i])); ended || state == "" {
+		if ended, _ := c.verdict(*j, state, string(uris[i])); ended || state == "" {
 			continue
 		}
 		o := Obstacle{Kind: PendingJob, Source: string(uris[i])}

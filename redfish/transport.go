@@ -282,18 +282,7 @@ func (t *transport) failure(c call, a *answer) error {
 	if a.status >= 200 && a.status < 300 {
 		return nil
 	}
-	e := &StatusError{Method: c.method, URI: c.uri, Status: a.status}
-	for _, m := range messages(a.body) {
-		if m.ID != "" {
-			e.MessageIDs = append(e.MessageIDs, string(m.ID))
-		}
-		if m.Message != "" {
-			e.Messages = append(e.Messages, t.record.literal(string(m.Message)))
-		}
-		for _, arg := range m.Args {
-			e.args = append(e.args, t.record.literal(arg))
-		}
-	}
+	e := t.statusError(c.method, c.uri, a.status, messages(a.body)...)
 	switch {
 	case e.is(wantsPassword):
 		return fmt.Errorf("BMC %s: %w: set it once by hand or with the vendor's tool, then update the password reference (%w)", t.addr, ErrPasswordChange, e)
@@ -305,6 +294,23 @@ func (t *transport) failure(c call, a *answer) error {
 		return fmt.Errorf("BMC %s: %w (%w)", t.addr, ErrAuth, e)
 	}
 	return fmt.Errorf("BMC %s: %w", t.addr, e)
+}
+
+// statusError takes what the BMC said without secrets: it may quote what was sent.
+func (t *transport) statusError(method, uri string, status int, said ...message) *StatusError {
+	e := &StatusError{Method: method, URI: uri, Status: status}
+	for _, m := range said {
+		if m.ID != "" {
+			e.MessageIDs = append(e.MessageIDs, t.record.literal(string(m.ID)))
+		}
+		if m.Message != "" {
+			e.Messages = append(e.Messages, t.record.literal(string(m.Message)))
+		}
+		for _, arg := range m.Args {
+			e.args = append(e.args, t.record.literal(arg))
+		}
+	}
+	return e
 }
 
 func retryAfter(a *answer, fallback time.Duration) time.Duration {

@@ -69,11 +69,11 @@ func (c *Client) updateState(ctx context.Context, job string) (updateState, erro
 	c.record.keep(job, a.body)
 	var doc jobDoc
 	_ = json.Unmarshal(a.body, &doc)
-	return doc.update(a.status, c.cfg.Addr, job)
+	return c.updateOf(doc, a.status, job)
 }
 
-// update reads a job as that of an update.
-func (d jobDoc) update(status int, addr, job string) (updateState, error) {
+// updateOf reads a job as that of an update.
+func (c *Client) updateOf(d jobDoc, status int, job string) (updateState, error) {
 	state := firstOf(string(d.TaskState), string(d.State))
 	switch state {
 	case "": // a task monitor: 202 while it runs, then the operation's own answer
@@ -84,7 +84,7 @@ func (d jobDoc) update(status int, addr, job string) (updateState, error) {
 	case "Pending", "Scheduled": // a task, and iDRAC's job of it
 		return updatePending, nil
 	}
-	done, err := d.verdict(state, addr, job)
+	done, err := c.verdict(d, state, job)
 	switch {
 	case err != nil || !done:
 		return updateRuns, err
