@@ -127,7 +127,11 @@ func judgeEntry(f Finding, e BMCPart, want profiles.Firmware) (Finding, string) 
 	if len(want.Version.Text) == 0 {
 		return f.Missing(errors.New("the profile's version is no text")), version
 	}
-	return f.decide(want.Holds(version)), version
+	holds, known := want.Holds(version)
+	if !known {
+		return f.Missing(fmt.Errorf("nothing says whether %s or %s is the newer; state the versions that are right with equal or one_of", version, want.Version.Text[0])), version
+	}
+	return f.decide(holds), version
 }
 
 func versionList(versions map[string][]string) string {

@@ -87,6 +87,11 @@ func TestFirmwareAgainstTheOrder(t *testing.T) {
 		},
 		{name: "not listed", has: map[string]string{"BIOS": "1"}, want: map[string]string{"BMC": "1"}, notRun: "lists no firmware entry"},
 		{name: "no version in it", has: map[string]string{"BMC": " "}, want: map[string]string{"BMC": "1"}, notRun: "no version is recognised"},
+		{name: "which is newer, nothing says", has: map[string]string{"CPLD_Motherboard": "F5.11.19"}, want: map[string]string{"CPLD": "F5.11.1A"}, notRun: "is the newer"},
+		{
+			name: "hexadecimal, older", has: map[string]string{"CPLD_Motherboard": "0x29"}, want: map[string]string{"CPLD": "0x2A"},
+			verdict: map[string]Verdict{"firmware CPLD": Fail},
+		},
 		{
 			name: "no version in the second", has: map[string]string{"BMC": "2.0", "BMC-Primary": ""}, want: map[string]string{"BMC": "1.0"},
 			verdict: map[string]Verdict{"firmware BMC BMC": Pass}, notRun: "no version is recognised",

@@ -48,16 +48,21 @@ func (f Firmware) VersionIn(text string) (version string, ok bool) {
 	return found[1], true
 }
 
-// Holds reports whether a version is as the limit wants it.
-func (f Firmware) Holds(version string) bool {
+// Holds reports whether a version is as the limit wants it. known is false where that cannot be told: there is no
+// limit, or nothing says which of two unequal versions is the newer.
+func (f Firmware) Holds(version string) (holds, known bool) {
 	l := f.Version
 	switch {
 	case !l.Set() || len(l.Text) == 0:
-		return false
+		return false, false
 	case l.Relation == Min:
-		return CompareVersions(version, l.Text[0]) >= 0
+		order, ok := CompareVersions(version, l.Text[0])
+		return ok && order >= 0, ok
 	default:
-		return slices.ContainsFunc(l.Text, func(want string) bool { return CompareVersions(version, want) == 0 })
+		return slices.ContainsFunc(l.Text, func(want string) bool {
+			order, ok := CompareVersions(version, want)
+			return ok && order == 0
+		}), true
 	}
 }
 
@@ -91,45 +96,4 @@ func (p *Profile) WithFirmware(versions map[string]string, pos Position) (*Profi
 		return nil, err
 	}
 	return with, with.seal()
-}
-
-// CompareVersions compares versions as people number them: runs of digits by value, runs of letters by the alphabet,
-// whatever stands between them as a mere separator. 2.10 is above 2.9, 1.4a above 1.4, U8E122J above U8E120K.
-func CompareVersions(a, b string) int {
-	x, y := versionRuns(a), versionRuns(b)
-	for i := range max(len(x), len(y)) {
-		if c := compareRun(runAt(x, i), runAt(y, i)); c != 0 {
-			return c
-		}
-	}
-	return 0
-}
-
-var versionRun = regexp.MustCompile(`[0-9]+|[a-z]+`)
-
-func versionRuns(s string) []string { return versionRun.FindAllString(strings.ToLower(s), -1) }
-
-// runAt is run i, "" where there is none or it is zero: 1.0 is 1.0.0.
-func runAt(runs []string, i int) string {
-	if i >= len(runs) {
-		return ""
-	}
-	return strings.TrimLeft(runs[i], "0")
-}
-
-// compareRun puts letters above nothing and numbers above letters.
-func compareRun(a, b string) int {
-	kind := func(run string) int {
-		switch {
-		case run == "":
-			return 0
-		case run[0] > '9':
-			return 1
-		}
-		return 2
-	}
-	if c := cmp.Compare(kind(a), kind(b)); c != 0 || kind(a) < 2 {
-		return cmp.Or(c, cmp.Compare(a, b))
-	}
-	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }

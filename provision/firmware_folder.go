@@ -59,7 +59,14 @@ func newestImage(dir string) (newest FirmwareFile, err error) {
 		return newest, fmt.Errorf("firmware folder: %w", err)
 	}
 	for _, v := range versions {
-		if v.IsDir() && (newest.Version == "" || profiles.CompareVersions(v.Name(), newest.Version) > 0) {
+		if !v.IsDir() {
+			continue
+		}
+		order, ok := profiles.CompareVersions(v.Name(), newest.Version)
+		if newest.Version != "" && !ok {
+			return newest, fmt.Errorf("firmware folder: nothing says whether %s or %s is the newer in %s; leave one of them", newest.Version, v.Name(), dir)
+		}
+		if newest.Version == "" || order > 0 {
 			newest.Version = v.Name()
 		}
 	}

@@ -69,7 +69,14 @@ func (e *Env) pendingFirmware(ctx context.Context, u FirmwareUpdater) ([]pending
 			p.uris = append(p.uris, f.URI)
 			version, known := p.want.VersionIn(f.Version)
 			p.now = version
-			older = older || !known || profiles.CompareVersions(version, file.Version) < 0
+			order, ok := profiles.CompareVersions(version, file.Version)
+			if known && !ok {
+				return nil, &Stuck{
+					Why: fmt.Sprintf("nothing says whether %s of %s, which is there, or %s of the firmware folder is the newer", version, f.ID, file.Version),
+					Do:  "Update by hand with `rackproof bmc ADDR firmware update` if it is wanted, and take the image out of the firmware folder.", Owner: OwnerTool,
+				}
+			}
+			older = older || !known || order < 0
 		}
 		switch {
 		case len(p.uris) == 0:

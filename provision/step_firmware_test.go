@@ -309,6 +309,26 @@ func TestFirmwareFolder(t *testing.T) {
 	}
 }
 
+// TestFirmwareFolderWithoutOrder: which of 1A and 19 is the newer, nothing says.
+func TestFirmwareFolderWithoutOrder(t *testing.T) {
+	dir := t.TempDir()
+	writeImage(t, dir, "hgx-h100-8", "CPLD", "F5.11.19", "a.bin", "one")
+	writeImage(t, dir, "hgx-h100-8", "CPLD", "F5.11.1A", "b.bin", "other")
+	if images, err := FirmwareImages(dir, "hgx-h100-8"); err == nil || !strings.Contains(err.Error(), "newer") {
+		t.Errorf("%+v, %v", images, err)
+	}
+}
+
+// TestFirmwareWithoutOrder: what may be the newer is not updated, nor called done.
+func TestFirmwareWithoutOrder(t *testing.T) {
+	e, f := firmwareEnv(t, "CPLD")
+	f.versions["CPLD_Motherboard"] = "F5.11.19"
+	var stuck *Stuck
+	if done, err := (firmwareUpdate{}).Done(t.Context(), e); done || !errors.As(err, &stuck) || !strings.Contains(stuck.Why, "newer") || len(f.acts) != 0 {
+		t.Errorf("done %v, %v, acts %v", done, err, f.acts)
+	}
+}
+
 // TestFirmwareOfTheBatch: the newest of the folder is what the check compares with.
 func TestFirmwareOfTheBatch(t *testing.T) {
 	t.Setenv("BMC_USER", "root")

@@ -110,10 +110,11 @@ func compareEntry(component string, f redfish.Firmware, want profiles.Firmware) 
 		return c
 	}
 	c.Wants, c.Relation = want.Version.String(), string(want.Version.Relation)
+	holds, comparable := want.Holds(version)
 	switch {
-	case !known:
+	case !known || !comparable:
 		c.Result = "unknown"
-	case want.Holds(version):
+	case holds:
 		c.Result = "ok"
 	case want.Version.Relation == profiles.Min:
 		c.Result = "older"
