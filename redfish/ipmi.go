@@ -190,6 +190,10 @@ func (c *IPMI) once(ctx context.Context, cmd ipmiCommand) ([]byte, error) {
 	start := time.Now()
 	data, err := c.link.send(ctx, cmd)
 	c.cfg.Log.DebugContext(ctx, "ipmi", "bmc", c.cfg.Addr, "command", cmd.name, "took", time.Since(start).Round(time.Millisecond), "err", err)
+	if cmd.once && codeOf(err) == codeTimeout {
+		// In words alone: its code would read as a refusal.
+		return nil, &lostError{error: errors.New(err.Error() + "; whether it happened is not known")}
+	}
 	return data, err
 }
 

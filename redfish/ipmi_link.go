@@ -86,7 +86,8 @@ func notOffered(err error) bool {
 	return false
 }
 
-// passing reports a BMC that is busy or starting: the command had no effect.
+// passing reports a BMC that is busy or starting: the command had no effect. After
+// codeTimeout it may have one (IPMI 2.0, table 5-2), so only what asks is asked again.
 func passing(err error) bool {
 	switch codeOf(err) {
 	case codeBusy, codeTimeout, codeRepository, codeStarting:

@@ -88,6 +88,35 @@ func TestIPMIPowerAnswerLost(t *testing.T) {
 	}
 }
 
+// TestIPMIPowerTimedOut: a BMC that gave up waiting for its own parts (0xC3) may have
+// switched. It is asked, for as long as after an answer, and not told again.
+func TestIPMIPowerTimedOut(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		effect bool
+	}{{"it happens", true}, {"it does not", false}} {
+		t.Run(c.name, func(t *testing.T) {
+			b := startBoard(t)
+			looks := 0
+			b.set(0x00, 0x02, refuse(types.CodeProcessTimeout))
+			b.set(0x00, 0x01, func([]byte) ([]byte, types.CompletionCode) {
+				state := byte(0x20)
+				if looks++; c.effect && looks > 8 {
+					state |= 1
+				}
+				return []byte{state, 0, 0x40}, types.CodeOK
+			})
+			err := b.open(t).SetPower(t.Context(), redfish.PowerOn)
+			if (err == nil) != c.effect || err != nil && !strings.Contains(err.Error(), "not known") {
+				t.Errorf("err = %v, wanted success: %v", err, c.effect)
+			}
+			if got := b.commands("00/02"); len(got) != 1 {
+				t.Errorf("acts were %v, wanted one", got)
+			}
+		})
+	}
+}
+
 func TestIPMIPowerRefused(t *testing.T) {
 	b := startBoard(t)
 	b.set(0x00, 0x02, refuse(types.CodeInsufficientPrivilege))
