@@ -33,8 +33,9 @@ type session struct {
 	basic   bool   // no session to be had: credentials with each request
 	refused error  // sticky
 	renewed int
-	tried   bool        // a login was sent
-	hold    SessionHold // what is remembered of the session; may be nil
+	tried   bool          // a login was sent
+	record  SessionRecord // by which the session is known again
+	hold    SessionHold   // what is remembered of it; may be nil
 	touched time.Time
 	due     []string // arguments of PasswordChangeRequired
 
@@ -127,7 +128,7 @@ func (s *session) accept(ctx context.Context, a *answer) error {
 	s.mu.Lock()
 	s.token, s.uri, s.basic = token, uri, false
 	s.mu.Unlock()
-	s.keep(a, uri)
+	s.keep(ctx, a, uri)
 	for _, m := range messages(a.body) {
 		if classOf(string(m.ID)) == wantsPassword {
 			s.due = m.Args
@@ -208,7 +209,9 @@ func (s *session) openBasic(ctx context.Context, why error, full bool) error {
 }
 
 // renew logs in again after a 401, unless another request already has, or the
-// BMC refused the password.
+// BMC refused the password. It wraps errNotExpired where the session still serves:
+// some BMCs answer 401 for what the user may not read, and each login instead would
+// take one more of their few sessions.
 func (s *session) renew(ctx context.Context, used string) error {
 	s.login.Lock()
 	defer s.login.Unlock()
@@ -224,26 +227,25 @@ func (s *session) renew(ctx context.Context, used string) error {
 		return nil // renewed meanwhile
 	case basic:
 		return s.refuse()
+	case s.alive(ctx):
+		return errNotExpired
 	case renewed >= 20:
 		return fmt.Errorf("BMC %s forgets its session again and again (%d logins): restart the BMC: %w", s.t.addr, renewed, ErrSessionLimit)
 	}
 	s.mu.Lock()
-	uri, hold := s.uri, s.hold
-	s.token, s.uri, s.hold = "", "", nil
+	uri, record, hold := s.uri, s.record, s.hold
+	s.token, s.uri, s.record, s.hold = "", "", SessionRecord{}, nil
 	s.renewed++
 	s.mu.Unlock()
 	err := s.open(ctx)
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err != nil && s.token == "" && s.uri == "" {
-		// The BMC may have refused everything for a while, and kept the session.
-		s.token, s.uri, s.hold = token, uri, hold
-		return err
+	again := err != nil && s.token == "" && s.uri == ""
+	if again { // the BMC may have refused everything for a while, and kept the session
+		s.token, s.uri, s.record, s.hold = token, uri, record, hold
 	}
-	if hold != nil { // the BMC ended it
-		if err := hold.Forget(); err != nil {
-			s.t.log.Warn("a session is still remembered as open", "bmc", s.t.addr, "err", err)
-		}
+	s.mu.Unlock()
+	if !again {
+		s.bury(ctx, record, hold)
 	}
 	return err
 }
@@ -267,7 +269,7 @@ func (s *session) close() error {
 		a, err = s.t.once(ctx, c)
 	}
 	s.mu.Lock()
-	s.token, s.uri = "", ""
+	s.token, s.uri, s.record = "", "", SessionRecord{}
 	s.mu.Unlock()
 	if err == nil {
 		err = s.t.failure(c, a)

@@ -3,6 +3,7 @@ package redfish
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 )
@@ -41,24 +42,41 @@ type sessionDoc struct {
 	Origin  text `json:"ClientOriginIPAddress"`
 }
 
-// same reports that the BMC's session is the one remembered: a BMC gives its ids
-// again.
+// same reports that the BMC's session is the one remembered. A BMC gives its ids
+// again, and the next one may be a colleague's with the same user: it must show the
+// time or the origin that is remembered, and contradict nothing. Where it tells
+// neither (XCC, Supermicro) no session is known again, and each ends by its timeout.
 func (r SessionRecord) same(d sessionDoc) bool {
 	differs := func(a string, b text) bool { return a != "" && b != "" && a != string(b) }
-	return !differs(r.User, d.User) && !differs(r.Created, d.Created) && !differs(r.Origin, d.Origin)
+	shows := func(a string, b text) bool { return a != "" && a == string(b) }
+	return !differs(r.User, d.User) && !differs(r.Created, d.Created) && !differs(r.Origin, d.Origin) &&
+		(shows(r.Created, d.Created) || shows(r.Origin, d.Origin))
 }
 
 // touchEvery is how exactly the last use of a session is remembered.
 const touchEvery = 10 * time.Second
 
-// keep remembers the session just opened.
-func (s *session) keep(a *answer, uri string) {
-	if s.store == nil || uri == "" {
+// keep remembers the session just opened. Where the answer to the login does not
+// tell by what to know it again, the session itself is asked.
+func (s *session) keep(ctx context.Context, a *answer, uri string) {
+	if uri == "" {
 		return
 	}
 	var doc sessionDoc
 	_ = json.Unmarshal(a.body, &doc)
-	hold, err := s.store.Keep(s.t.key, SessionRecord{URI: uri, User: s.user, Created: string(doc.Created), Origin: string(doc.Origin)})
+	if doc.Created == "" && doc.Origin == "" {
+		if a, err := s.t.once(ctx, call{method: http.MethodGet, uri: uri}); err == nil && a.status == http.StatusOK {
+			_ = json.Unmarshal(a.body, &doc)
+		}
+	}
+	record := SessionRecord{URI: uri, User: s.user, Created: string(doc.Created), Origin: string(doc.Origin)}
+	s.mu.Lock()
+	s.record = record
+	s.mu.Unlock()
+	if s.store == nil {
+		return
+	}
+	hold, err := s.store.Keep(s.t.key, record)
 	if err != nil {
 		s.t.log.Warn("an open session is not remembered: if this process is killed, it stays open", "bmc", s.t.addr, "err", err)
 		return
@@ -75,6 +93,10 @@ func (s *session) letGo(closed bool) {
 	hold := s.hold
 	s.hold = nil
 	s.mu.Unlock()
+	s.settle(hold, closed)
+}
+
+func (s *session) settle(hold SessionHold, closed bool) {
 	if hold == nil {
 		return
 	}
@@ -85,6 +107,79 @@ func (s *session) letGo(closed bool) {
 	if err := end(); err != nil {
 		s.t.log.Warn("a session is still remembered as open", "bmc", s.t.addr, "err", err)
 	}
+}
+
+// errNotExpired says that a 401 was not for the session: it still serves.
+var errNotExpired = errors.New("the session is not expired")
+
+// alive asks with the token of a session whether it serves: first the session itself,
+// which no BMC gives without a login; then, where it is not to be had, what every user
+// may read.
+func (s *session) alive(ctx context.Context) bool {
+	s.mu.Lock()
+	asked := []string{s.uri, s.probe}
+	s.mu.Unlock()
+	for _, uri := range asked {
+		if uri == "" {
+			continue
+		}
+		a, err := s.t.once(ctx, call{method: http.MethodGet, uri: uri})
+		if err != nil || a.status == http.StatusUnauthorized {
+			return false
+		}
+		if a.status == http.StatusOK {
+			return true
+		}
+	}
+	return false
+}
+
+// bury deletes a session in whose place another was opened, with the new one: the BMC
+// may have forgotten its token and kept it.
+func (s *session) bury(ctx context.Context, r SessionRecord, hold SessionHold) {
+	s.mu.Lock()
+	current := s.uri
+	s.mu.Unlock()
+	ended := r.URI == "" || r.URI == current // ended: its id is given again
+	if !ended {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		ended = s.end(last, r)
+	}
+	s.settle(hold, ended)
+}
+
+// end deletes a session that is not the current one. It reports whether the session
+// is no more, or never was what is there now.
+func (s *session) end(ctx context.Context, r SessionRecord) bool {
+	gone := func(err error) bool {
+		return statusOf(err) == http.StatusNotFound || statusOf(err) == http.StatusGone
+	}
+	a, err := s.ask(ctx, http.MethodGet, r.URI)
+	if err != nil {
+		return gone(err)
+	}
+	var doc sessionDoc
+	if json.Unmarshal(a.body, &doc) != nil {
+		return false
+	}
+	if !r.same(doc) {
+		return true
+	}
+	_, err = s.ask(ctx, http.MethodDelete, r.URI)
+	if err == nil {
+		s.t.log.InfoContext(ctx, "closed a session that was left open", "bmc", s.t.addr, "session", r.URI)
+	}
+	return err == nil || gone(err)
+}
+
+func (s *session) ask(ctx context.Context, method, uri string) (*answer, error) {
+	c := call{method: method, uri: uri}
+	a, err := s.t.once(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return a, s.t.failure(c, a)
 }
 
 // sweep closes the sessions that killed processes left open at this BMC, and counts
@@ -102,37 +197,15 @@ func (c *Client) sweep(ctx context.Context) (closed int) {
 	}
 	timeout := c.sessionTimeout(ctx)
 	for _, hold := range left {
-		end := hold.Drop
-		if c.closeLeft(ctx, hold.Record(), timeout) {
-			end = hold.Forget
+		// One not used for so long ended by itself; its id may be somebody else's by now.
+		r := hold.Record()
+		ended := time.Since(r.Used) > timeout || c.t.session.end(ctx, r)
+		if ended {
 			closed++
 		}
-		if err := end(); err != nil {
-			c.cfg.Log.WarnContext(ctx, "a session is still remembered as open", "bmc", c.cfg.Addr, "err", err)
-		}
+		c.t.session.settle(hold, ended)
 	}
 	return closed
-}
-
-// closeLeft reports whether the session is no more, or never was what is there now.
-func (c *Client) closeLeft(ctx context.Context, r SessionRecord, timeout time.Duration) bool {
-	if time.Since(r.Used) > timeout {
-		return true // it ended by itself; its id may be somebody else's by now
-	}
-	var doc sessionDoc
-	switch _, err := c.get(ctx, link(r.URI), &doc); {
-	case statusOf(err) == http.StatusNotFound || statusOf(err) == http.StatusGone:
-		return true
-	case err != nil:
-		return false
-	case !r.same(doc):
-		return true
-	}
-	_, err := c.t.act(ctx, call{method: http.MethodDelete, uri: r.URI})
-	if err == nil {
-		c.cfg.Log.InfoContext(ctx, "closed the session that a killed process left", "bmc", c.cfg.Addr, "session", r.URI)
-	}
-	return err == nil || statusOf(err) == http.StatusNotFound
 }
 
 // sessionTimeout is after how long without use the BMC ends a session; five minutes,

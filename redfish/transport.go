@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -49,6 +50,8 @@ type answer struct {
 	status int
 	header http.Header
 	body   []byte
+	// forbidden: a 401 in a session that serves, so of this resource alone.
+	forbidden bool
 }
 
 func newTransport(cfg Config, tr *trust, rec *recorder) (*transport, error) {
@@ -271,7 +274,11 @@ func (t *transport) signed(ctx context.Context, c call) (*answer, error) {
 	if err != nil || a.status != http.StatusUnauthorized {
 		return a, err
 	}
-	if err := t.session.renew(ctx, used); err != nil {
+	switch err := t.session.renew(ctx, used); {
+	case errors.Is(err, errNotExpired):
+		a.forbidden = true
+		return a, nil
+	case err != nil:
 		return nil, err
 	}
 	return t.once(ctx, c)
@@ -290,6 +297,8 @@ func (t *transport) failure(c call, a *answer) error {
 		return fmt.Errorf("BMC %s: %w%s: install one, or do without (%w)", t.addr, ErrLicence, e.licence(), e)
 	case e.is(inLockdown):
 		return fmt.Errorf("BMC %s: %w: switch the lockdown off, and on again when the work is done (%w)", t.addr, ErrLockdown, e)
+	case a.forbidden:
+		return fmt.Errorf("BMC %s: it refuses this to user %q, whose session serves otherwise: give the user the privilege, or do without (%w)", t.addr, t.session.user, e)
 	case a.status == http.StatusUnauthorized:
 		return fmt.Errorf("BMC %s: %w (%w)", t.addr, ErrAuth, e)
 	}

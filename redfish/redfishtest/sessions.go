@@ -29,6 +29,7 @@ type sessions struct {
 
 type session struct {
 	id, uri string
+	opened  time.Time
 	used    time.Time
 }
 
@@ -132,7 +133,7 @@ func (b *BMC) login(req *request) reply {
 	token := newToken()
 	b.sessions.last++
 	id := strconv.Itoa(b.sessions.last)
-	s := &session{id: id, uri: b.sessions.collection + "/" + id, used: time.Now()}
+	s := &session{id: id, uri: b.sessions.collection + "/" + id, opened: time.Now(), used: time.Now()}
 	b.effect(req, "session.create", s.uri, func() {
 		b.sessions.open[token] = s
 		b.routes[s.uri] = route{http.MethodDelete: func(req *request) reply { return b.logout(req, token) }}
@@ -193,6 +194,7 @@ func (b *BMC) sessionBody(s *session) map[string]any {
 	return map[string]any{
 		"@odata.id": s.uri, "@odata.type": "#Session.v1_3_0.Session",
 		"Id": s.id, "Name": "User Session", "UserName": b.opts.User,
+		"CreatedTime": s.opened.UTC().Format(time.RFC3339Nano), // so that tests tell two of one second apart
 	}
 }
 
