@@ -37,12 +37,12 @@ func (m *cutting) take(w http.ResponseWriter, r *http.Request) bool {
 		m.deaf--
 		panic(http.ErrAbortHandler)
 	}
-	switch {
-	case r.URL.Path == aSystem:
+	switch r.URL.Path {
+	case aSystem:
 		power := map[bool]string{true: "On", false: "Off"}[m.on]
 		answer(w, http.StatusOK, fmt.Sprintf(`{"PowerState":%q,"LastResetTime":"2026-01-05T07:%02d:00Z","Boot":{},
 			"Actions":{"#ComputerSystem.Reset":{"target":%q,"ResetType@Redfish.AllowableValues":["On","ForceOff",%s]}}}`, power, m.last, aSystem+"/reset", m.allowed))
-	case r.URL.Path == aSystem+"/reset":
+	case aSystem + "/reset":
 		m.reset(w, r)
 	default:
 		return false

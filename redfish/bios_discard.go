@@ -15,7 +15,7 @@ func (c *Client) DiscardBIOS(ctx context.Context) error {
 		return err
 	}
 	sent := c.behaviour.discard(ctx, c, place)
-	if sent != nil && statusOf(sent) == 0 && !isLost(sent) {
+	if isOwn(sent) {
 		return sent
 	}
 	after, err := c.biosPlace(ctx)

@@ -63,7 +63,7 @@ func (c *Client) writeBIOS(ctx context.Context, place biosPlace, send map[string
 		delete(body, "@Redfish.SettingsApplyTime")
 		a, sent = c.patchAnswer(ctx, place.settings, place.etag, body)
 	}
-	if sent != nil && statusOf(sent) == 0 && !isLost(sent) {
+	if isOwn(sent) {
 		return "", sent
 	}
 	// What counts is what is there now, whatever the answer said.

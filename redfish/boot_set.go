@@ -55,7 +55,7 @@ func (c *Client) bootLadder(ctx context.Context, place bootPlace, want Boot, bod
 	uri := place.uri
 	for i, body := range bodies {
 		a, sent := c.patchAnswer(ctx, uri, place.etag, map[string]any{"Boot": body})
-		if sent != nil && statusOf(sent) == 0 && !isLost(sent) {
+		if isOwn(sent) {
 			return "", sent
 		}
 		if to := place.futureState(sent); to != "" && to != uri {

@@ -96,6 +96,10 @@ func uncertain(err error) bool {
 	return statusOf(err) >= http.StatusInternalServerError && statusOf(err) != http.StatusNotImplemented && !said(err, notYet)
 }
 
+// isOwn reports that the BMC did not fail: the error is neither a lost answer nor a
+// refusal, but of this side, such as a context that ended.
+func isOwn(err error) bool { return err != nil && !isLost(err) && statusOf(err) == 0 }
+
 // isHop reports that the way ended before the BMC.
 func isHop(err error) bool {
 	_, ok := errors.AsType[*HopError](err)

@@ -18,7 +18,7 @@ func (c *Client) insert(ctx context.Context, s MediaSlot, image string) (MediaSl
 	var last error
 	for _, body := range insertBodies(s.Style, image) {
 		a, sent := c.sendMedia(ctx, s, insertTarget, body)
-		if sent != nil && statusOf(sent) == 0 && !isLost(sent) {
+		if isOwn(sent) {
 			return s, sent
 		}
 		var in MediaSlot
@@ -70,7 +70,7 @@ func (c *Client) EjectMedia(ctx context.Context, s MediaSlot) error {
 	var last error
 	for _, body := range ejectBodies(now) {
 		a, sent := c.sendMedia(ctx, s, ejectTarget, body)
-		if sent != nil && statusOf(sent) == 0 && !isLost(sent) {
+		if isOwn(sent) {
 			return fmt.Errorf("BMC %s: eject slot %s: %w", c.cfg.Addr, s.ID, sent)
 		}
 		empty, err := c.mediaShows(ctx, a, sent, func(all []MediaSlot) bool {

@@ -104,7 +104,7 @@ func (c *Client) restart(ctx context.Context, host systemDoc, allowed []string) 
 				continue
 			}
 			err := c.reset(ctx, host, reset)
-			if err != nil && !isLost(err) && statusOf(err) == 0 {
+			if isOwn(err) {
 				return err
 			}
 			happened := func(d systemDoc) bool { return d.LastReset.clean() != before && d.power() == On }
@@ -147,7 +147,7 @@ func (c *Client) climb(ctx context.Context, host systemDoc, allowed []string, wa
 		}
 		tried++
 		sent := c.reset(ctx, host, r.reset)
-		if sent != nil && !isLost(sent) && statusOf(sent) == 0 {
+		if isOwn(sent) {
 			return sent
 		}
 		wait := r.wait
