@@ -116,9 +116,8 @@ func linkCounters(reading Reading[NVLinkCounters], part gpuPart, names []string)
 	links := map[int]Opt[float64]{}
 	for link, counters := range g.Links {
 		for _, name := range names {
-			if o, ok := counters[name]; ok {
+			if o, ok := counters[name]; ok && !links[link].Set {
 				links[link] = o
-				break
 			}
 		}
 		if _, ok := links[link]; !ok {

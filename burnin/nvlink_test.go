@@ -107,6 +107,27 @@ func TestNVLinkErrorsOneReading(t *testing.T) {
 	}
 }
 
+// NVLinks of the fifth generation count no CRC errors, but those that their error correction left.
+func TestNVLink5Errors(t *testing.T) {
+	t.Parallel()
+	for counters, want := range map[string]string{
+		"Effective Errors: 0\n\t Link 0: FEC Errors - 3: 1794": "pass",
+		"Effective Errors: 1":                             "fail",
+		"Effective Errors: N/A":                           "not_run",
+		"Symbol Errors: 0":                                "not_run",
+		"CRC Errors: N/A\n\t Link 0: Effective Errors: 1": "fail",
+	} {
+		files := map[string][]byte{}
+		for ref, text := range map[string]string{"before/nvlink-errors": "Effective Errors: 0", "after/nvlink-errors": counters} {
+			files[ref] = []byte("GPU 0: NVIDIA B200 (UUID: GPU-00000001-aaaa-bbbb-cccc-000000000000)\n\t Link 0: Link recovery failed events: 0\n\t Link 0: " + text + "\n")
+		}
+		f := gpuAnswers(looseGPU(files), gpuProfile(t, "hgx-b200-8"), gpuNVLinkErrors)["gpu.nvlink_errors/crc_errors/GPU (nvidia-smi 0)"]
+		if got := gpuAnswer(f); got != want {
+			t.Errorf("%q: %s (%s%s), want %s", counters, got, f.Why, f.NotRun, want)
+		}
+	}
+}
+
 func FuzzParseNVLink(f *testing.F) {
 	f.Add([]byte("GPU 0: NVIDIA H100 (UUID: GPU-1)\n\t Link 0: 26.562 GB/s\n\t Link 1: <inactive>\n"))
 	f.Add([]byte("GPU 0: NVIDIA H100 (UUID: GPU-1)\nNVML: all links are inActive\n"))

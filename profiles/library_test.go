@@ -132,6 +132,27 @@ func TestValuesOfProfiles(t *testing.T) {
 	}
 }
 
+// Errors of every NVLink have limits, of bridged cards too: an order that states links has them judged.
+func TestNVLinkErrorsHaveLimits(t *testing.T) {
+	lib := Open()
+	for _, name := range lib.PartNames() {
+		if !strings.HasPrefix(name, "gpu/") {
+			continue
+		}
+		p, err := lib.Profile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !p.NVLink.Links.Set() && !strings.Contains(p.NVLink.Headline, "bridge") {
+			continue
+		}
+		fifth := p.NVLink.Rate.Set() && p.NVLink.Rate.Number(GBPerSecond) > 50 // counts no replays
+		if p.NVLink.ReplayErrors.Set() == fifth || !p.NVLink.RecoveryErrors.Set() || !p.NVLink.CRCErrors.Set() {
+			t.Errorf("%s: replay %v, recovery %v, CRC or effective %v", name, p.NVLink.ReplayErrors, p.NVLink.RecoveryErrors, p.NVLink.CRCErrors)
+		}
+	}
+}
+
 // A module is never reseated in the field, and every ladder ends where hands end.
 func TestAdvice(t *testing.T) {
 	c, err := Open().Catalogue()
