@@ -120,7 +120,9 @@ func (c *Client) readPending(ctx context.Context, bios link, place *biosPlace) e
 		}
 	}
 	for i := 0; place.settings == "" && i < len(settingsNames); i++ {
-		_ = read(link(strings.TrimRight(string(bios), "/") + "/" + settingsNames[i]))
+		if err := read(link(strings.TrimRight(string(bios), "/") + "/" + settingsNames[i])); err != nil && !isAbsent(err) {
+			return fmt.Errorf("look for the pending BIOS values: %w", err)
+		}
 	}
 	place.bios.ReadOnly = place.settings == ""
 	place.bios.Pending = map[string]any{}

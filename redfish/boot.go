@@ -2,6 +2,7 @@ package redfish
 
 import (
 	"context"
+	"fmt"
 	"strings"
 )
 
@@ -63,7 +64,10 @@ func (c *Client) bootPlace(ctx context.Context) (bootPlace, error) {
 	// only in the settings object; Lenovo's settings object holds no override.
 	if object := host.Settings.value.Object; object != "" {
 		var staged systemDoc
-		if _, err := c.get(ctx, object, &staged); err == nil && staged.Boot.value.Target != nil {
+		switch _, err := c.get(ctx, object, &staged); {
+		case err != nil && !isAbsent(err): // written to the system meanwhile, it would be in the wrong place
+			return bootPlace{}, fmt.Errorf("read where the boot override is set: %w", err)
+		case err == nil && staged.Boot.value.Target != nil:
 			options := place.options
 			place = staged.Boot.value.place(object, staged.ETag)
 			place.options = link(firstOf(string(place.options), string(options)))

@@ -63,7 +63,11 @@ func (c *Client) bootLadder(ctx context.Context, place bootPlace, want Boot, bod
 		}
 		set, err := c.readBack(ctx, a, func() (ok bool, err error) {
 			place, err = c.bootPlace(ctx)
-			return place.boot.same(want) || uri != place.uri && c.stagedBoot(ctx, uri).same(want), err
+			if err != nil || uri == place.uri || place.boot.same(want) {
+				return place.boot.same(want), err
+			}
+			staged, err := c.stagedBoot(ctx, uri)
+			return staged.same(want), err
 		})
 		if err != nil {
 			return "", fmt.Errorf("read it back: %w", errors.Join(sent, err))
@@ -108,12 +112,12 @@ func (p bootPlace) futureState(err error) link {
 }
 
 // stagedBoot reads the override of a resource that is not linked as its place.
-func (c *Client) stagedBoot(ctx context.Context, uri link) Boot {
+func (c *Client) stagedBoot(ctx context.Context, uri link) (Boot, error) {
 	var doc systemDoc
-	if _, err := c.get(ctx, uri, &doc); err != nil {
-		return Boot{}
+	if _, err := c.get(ctx, uri, &doc); err != nil && !isAbsent(err) {
+		return Boot{}, err
 	}
-	return doc.Boot.value.boot()
+	return doc.Boot.value.boot(), nil
 }
 
 func (b Boot) String() string {

@@ -43,7 +43,11 @@ func (t *transport) download(ctx context.Context, c call, out io.Writer, limit i
 	if f.answer == nil || f.status != http.StatusUnauthorized {
 		return f, err
 	}
-	if err := t.session.renew(ctx, used); err != nil {
+	switch err := t.session.renew(ctx, used); {
+	case errors.Is(err, errNotExpired):
+		f.forbidden = true
+		return f, t.failure(c, f.answer)
+	case err != nil:
 		return fetched{}, err
 	}
 	return t.stream(ctx, c, out, limit, tell)

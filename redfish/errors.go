@@ -89,6 +89,16 @@ func statusOf(err error) int {
 	return 0
 }
 
+// isAbsent reports that the BMC says it has no such resource. Every other failure may
+// pass: what could not be read is not therefore missing.
+func isAbsent(err error) bool {
+	switch statusOf(err) {
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone:
+		return true
+	}
+	return false
+}
+
 func saidMessage(err error, keys ...string) bool {
 	se, ok := errors.AsType[*StatusError](err)
 	return ok && se.has(keys...)

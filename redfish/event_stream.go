@@ -76,7 +76,10 @@ func (t *transport) follow(ctx context.Context, cancel context.CancelFunc, uri, 
 	if statusOf(err) != http.StatusUnauthorized {
 		return body, err
 	}
-	if err := t.session.renew(ctx, used); err != nil {
+	switch err := t.session.renew(ctx, used); {
+	case errors.Is(err, errNotExpired):
+		return nil, t.failure(call{method: http.MethodGet, uri: uri}, &answer{status: http.StatusUnauthorized, forbidden: true})
+	case err != nil:
 		return nil, err
 	}
 	return t.openStream(ctx, cancel, uri, last)

@@ -109,26 +109,31 @@ func (c *Client) netPlace(ctx context.Context) (netPlace, error) {
 		if port == "" {
 			continue
 		}
-		p := netPlace{manager: managers[i], port: port, protocols: m.Protocols}
-		if _, err := c.get(ctx, port, &p.doc); err != nil {
-			return p, err
-		}
-		if m.Protocols != "" {
-			if _, err := c.get(ctx, m.Protocols, &p.ntp); err != nil {
-				unread.add(m.Protocols, err)
-			}
-		}
-		var err error
-		if p.socket, err = c.behaviour.socket(ctx, c, port, p.manager); err != nil {
-			unread.add(port, err)
-		}
-		p.network = p.read()
-		return p, nil
+		return c.readPort(ctx, netPlace{manager: managers[i], port: port, protocols: m.Protocols})
 	}
 	if len(unread.list) > 0 {
 		return netPlace{}, fmt.Errorf("BMC %s: its network: %s", c.cfg.Addr, unread.list[0])
 	}
 	return netPlace{}, fmt.Errorf("BMC %s: %w: it shows no network port of its own", c.cfg.Addr, ErrUnsupported)
+}
+
+// readPort fills in what was found. What cannot be read for the moment is an error: an
+// NTP that seems to be off would have the clock set beside it.
+func (c *Client) readPort(ctx context.Context, p netPlace) (netPlace, error) {
+	if _, err := c.get(ctx, p.port, &p.doc); err != nil {
+		return p, err
+	}
+	if p.protocols != "" {
+		if _, err := c.get(ctx, p.protocols, &p.ntp); err != nil && !isAbsent(err) {
+			return p, fmt.Errorf("whether NTP keeps its clock: %w", err)
+		}
+	}
+	var err error
+	if p.socket, err = c.behaviour.socket(ctx, c, p.port, p.manager); err != nil && !isAbsent(err) {
+		return p, fmt.Errorf("which socket it uses: %w", err)
+	}
+	p.network = p.read()
+	return p, nil
 }
 
 func (p netPlace) read() Network {
