@@ -223,6 +223,11 @@ func TestRestart(t *testing.T) {
 		{"nothing left behind", crash(PhaseBefore, "pstore", "#rackproof-pstore-end\n\n#rackproof-end 0\n"), nil},
 		{"died on the console", crash(PhaseBMC, "console", "\x1b[2Jnode login: \r\n[  301.000000][  T811] Kernel panic - not syncing: Fatal machine check\r\n"), map[string]string{"kernel.log/crash/machine, console": "fail"}},
 		{"died on the console under test", crash(PhaseBMC, "console@burn-in", "[  301.000000] Kernel panic - not syncing: sysrq triggered crash\r\n"), map[string]string{"kernel.log/crash/machine, console burn-in": "fail"}},
+		{"died on a console whose session was lost", func(rec *Record) {
+			crash(PhaseBMC, "console", "node login: \r\n[  301.000000] Kernel panic - not syncing: Fatal exception\r\n")(rec)
+			last := rec.Evidence[len(rec.Evidence)-1]
+			last.Ended, last.Exit, last.Err = EndedLost, nil, []byte("the BMC closed the session\n")
+		}, map[string]string{"kernel.log/crash/machine, console": "fail"}},
 		{"a quiet console", crash(PhaseBMC, "console", "node login: \r\n"), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

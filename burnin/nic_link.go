@@ -34,7 +34,7 @@ func judgeNICLink(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding 
 		port := Part{Class: ClassCable, Name: "NIC port " + name}
 		about := func(quantity string) Finding { return About("nic.link", quantity, port, refsOf(readings)...) }
 		out = append(out, portSpeed(about("speed"), readings, name, p.NIC.Speed)...)
-		if !r.loaded() {
+		if !r.loaded() && shownIn(readings, name) < 2 && logged(messages, name) == "" {
 			continue // links that came and went before are no part of a test
 		}
 		out = append(out, portFlaps(about("flaps"), readings, name, messages, p))
@@ -122,6 +122,17 @@ func portIn(t *PCITree, name string) *PCINetDev {
 		}
 	}
 	return nil
+}
+
+// shownIn is how many readings show a port.
+func shownIn(readings []Reading[*PCITree], name string) int {
+	n := 0
+	for _, reading := range readings {
+		if reading.OK() && portIn(reading.Value, name) != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // portSpeed judges the slowest speed of a port that has a link.

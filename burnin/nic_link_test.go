@@ -1,6 +1,8 @@
 package burnin
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rackproof/rackproof/profiles"
@@ -38,6 +40,9 @@ func TestNICLink(t *testing.T) {
 		n.LinksUp, n.Speed, n.Flaps = countLimit(profiles.Min, 1), gbit(400), countLimit(profiles.Max, 0)
 	}
 	const flaps, speed, up, count = "nic.link/flaps/NIC port ens1f0np0", "nic.link/speed/NIC port ens1f0np0", "nic.link/links_up/network adapters", "nic.link/count/network adapters"
+	withoutLoad := func(rec *Record) {
+		rec.Evidence = slices.DeleteFunc(rec.Evidence, func(e *Evidence) bool { return e.Phase == PhaseLoad })
+	}
 	for _, c := range []struct {
 		name   string
 		limits func(*profiles.NIC)
@@ -53,6 +58,13 @@ func TestNICLink(t *testing.T) {
 		{"another model", func(n *profiles.NIC) { n.Models.Text = []string{"15b3:101d"} }, healthy, nil, map[string]string{count: "fail"}},
 		{"not looked at behind the load", nil, healthy, func(rec *Record) { drop(t, rec, "after/pci-sysfs") }, map[string]string{count: "not_run"}},
 		{"the link was lost twice", all, []gpuEdit{port(before, "up", "400000", "1"), port(after, "up", "400000", "3")}, nil, map[string]string{flaps: "fail"}},
+		{"the link was lost, and nothing tells of a load", all, []gpuEdit{port(before, "up", "400000", "1"), port(after, "up", "400000", "3")}, withoutLoad, map[string]string{flaps: "fail"}},
+		{"the link held, and nothing tells of a load", all, []gpuEdit{port(before, "up", "400000", "3"), port(after, "up", "400000", "3")}, withoutLoad, map[string]string{flaps: "pass"}},
+		{"the driver tells of a break, and nothing of a load", nil, healthy[:1], func(rec *Record) {
+			withoutLoad(rec)
+			drop(t, rec, after)
+			logLine(rec, true, "mlx5_core 0000:1a:00.0 ens1f0np0: Link down")
+		}, map[string]string{flaps: "warn"}},
 		{"the link was lost, and nobody set a limit", nil, []gpuEdit{port(before, "up", "400000", "1"), port(after, "up", "400000", "2")}, nil, map[string]string{flaps: "warn"}},
 		{"no cable, and none asked for", nil, []gpuEdit{port(before, "down", "", "0"), port(after, "down", "-1", "0")}, nil, map[string]string{count: "pass"}},
 		{"no cable where one was ordered", all, []gpuEdit{port(before, "down", "", "0"), port(after, "down", "-1", "0")}, nil, map[string]string{up: "fail", speed: "not_applicable"}},
@@ -73,6 +85,22 @@ func TestNICLink(t *testing.T) {
 			wantAnswers(t, judged(t, rec, nics(t, c.limits), newGPUParts, nicLink), c.want, false)
 		})
 	}
+}
+
+// A counter of one loose listing has no test to be counted over.
+func TestLinkFlapsOfLooseFiles(t *testing.T) {
+	p := nics(t, func(n *profiles.NIC) { n.Flaps = countLimit(profiles.Max, 0) })
+	tree := func(downs string) []byte {
+		before := hostNode(t).find(PhaseBefore, "pci-sysfs", "").Out
+		return []byte(strings.Replace(string(before), "\t1000\t2000\n", "\t1000\t2000\nport\t0000:1a:00.0\tens1f0np0\tup\t400000\t"+downs+"\n", 1))
+	}
+	const flaps = "nic.link/flaps/NIC port ens1f0np0"
+	one := judged(t, looseHost(map[string][]byte{"pci-sysfs": tree("3")}), p, newGPUParts, nicLink)
+	if f, ok := one[flaps]; ok {
+		t.Errorf("%s of one reading: %+v", flaps, f)
+	}
+	two := judged(t, looseHost(map[string][]byte{"before/pci-sysfs": tree("3"), "after/pci-sysfs": tree("4")}), p, newGPUParts, nicLink)
+	wantAnswers(t, two, map[string]string{flaps: "fail"}, false)
 }
 
 // A profile without adapters asks nothing.

@@ -105,10 +105,17 @@ func crashRecords(r *Readings) []foundRecord {
 	for _, phase := range append([]Phase{PhaseBMC}, machinePhases...) {
 		consoles := ReadAll(r, Console, phase)
 		for _, step := range sortedKeys(consoles) {
-			if console := consoles[step]; console.OK() {
-				name := strings.TrimSpace("console " + step)
-				out = append(out, foundRecord{CrashRecord: CrashRecord{Name: name, Lines: console.Value.Lines}, ref: console.Ref, live: true})
+			console := consoles[step]
+			if console.Evidence == nil || len(console.Evidence.Out) == 0 {
+				continue
 			}
+			// A session that was lost, as when the BMC restarts, has shown what it has shown.
+			record, err := parseConsole(console.Evidence)
+			if err != nil {
+				continue
+			}
+			record.Name = strings.TrimSpace("console " + step)
+			out = append(out, foundRecord{CrashRecord: record, ref: console.Ref, live: true})
 		}
 	}
 	return out
