@@ -63,22 +63,27 @@ func (s BMCSensor) quantity() string {
 // and one for all others.
 func (w *sensorWatch) judgeKind(r *Readings, quantity string, p *profiles.Profile) []Finding {
 	var out []Finding
-	judged, closest := 0, sensorMargin{}
+	judged, bare, closest := 0, 0, sensorMargin{}
 	for _, key := range w.order {
 		track := w.tracks[key]
 		if track.sensor.quantity() != quantity || !track.judged {
 			continue
 		}
+		if !track.held && track.verdict == Pass {
+			bare++
+			continue
+		}
 		judged++
-		closest = closest.closer(track.margin)
 		if track.verdict > Pass {
 			out = append(out, w.finding(r, quantity, track, p))
+		} else {
+			closest = closest.closer(track.margin)
 		}
 	}
-	if judged == 0 {
-		return nil
-	}
 	f := About("bmc.sensors", quantity, machinePart, w.refs...)
+	if judged == 0 {
+		return f.ofBare(bare, quantity)
+	}
 	f.Measured, f.Unit = float64(judged-len(out)), string(profiles.Count)
 	switch {
 	case w.open != nil:
@@ -93,6 +98,19 @@ func (w *sensorWatch) judgeKind(r *Readings, quantity string, p *profiles.Profil
 		return out
 	}
 	return append(out, f)
+}
+
+// ofBare is the answer where no sensor of a kind has a limit, and the BMC rates none.
+// What must have been watched is open; what few BMCs rate is recorded.
+func (f Finding) ofBare(bare int, quantity string) []Finding {
+	switch {
+	case bare == 0:
+		return nil
+	case quantity == sensorTemperature || quantity == sensorFan:
+		return []Finding{f.Missing(fmt.Errorf("the BMC shows %d, without a limit of any, and rates none of them", bare))}
+	}
+	f.Measured, f.Unit = float64(bare), string(profiles.Count)
+	return []Finding{f.recorded()}
 }
 
 // finding names the part of a sensor that is out of limits.

@@ -103,6 +103,23 @@ func TestBMCSensors(t *testing.T) {
 		{"fan too slow", good, rows(cpu(61), fan(400), psu()), good, map[string]string{"fan/FAN4": "fail", "fan/machine": ""}, "critical limit of 420"},
 		{"fan in percent", rows(cpu(61), fan(51, "unit", "%", "thresholds", nil)), "", "", nil, ""},
 		{"limits that are not set read 0", rows(cpu(61, "thresholds", map[string]any{"upper_critical": 0, "lower_critical": 0, "upper_fatal": 0, "lower_fatal": 0}), fan(5320)), "", "", nil, ""},
+		{
+			"nothing to hold temperatures against", rows(cpu(61, "health", "", "thresholds", nil), fan(5320), psu()), "", "",
+			map[string]string{"temperature/machine": "not_run"}, "without a limit of any",
+		},
+		{"nothing to hold one temperature against", rows(cpu(61, "health", "", "thresholds", nil), row("VR Temp", sensorTemperature, 41), fan(5320), psu()), "", "", nil, "1 of 1 in order over 1 readings; nearest to its limit: VR Temp at 41"},
+		{
+			"nothing to hold power against", rows(cpu(61), fan(5320), psu(), row("Total Power", sensorPower, 900, "health", "")), "", "",
+			map[string]string{"power/machine": "not_applicable"}, "recorded",
+		},
+		{
+			"upper limits that are not set read 0", rows(cpu(61, "thresholds", map[string]any{"upper_critical": 0, "upper_caution": 0, "upper_fatal": 0}),
+				fan(5320, "thresholds", map[string]any{"upper_critical": 0, "lower_caution": 500}), psu(), row("Total Power", sensorPower, 900, "thresholds", map[string]any{"upper_critical": 0})), "", "", nil, "",
+		},
+		{
+			"the nearest of those in order", good, rows(cpu(96), row("VR Temp", sensorTemperature, 41), fan(5320), psu()), rows(cpu(61), row("VR Temp", sensorTemperature, 41), fan(5320), psu()),
+			map[string]string{"temperature/CPU1": "fail", "temperature/machine": ""}, "nearest to its limit: VR Temp at 41",
+		},
 		{"states that are no faults", rows(
 			row("SEL", sensorState, nil, "health", "", "states", []string{"Log area reset/cleared"}), row("ACPI State", sensorState, nil, "states", []string{"S0/G0: working"}),
 			row("PS Redundancy", sensorState, nil, "states", []string{"Fully Redundant"}), row("OS Boot", sensorState, nil, "states", []string{"boot completed - device not specified"}), cpu(61),
@@ -186,7 +203,11 @@ func TestHealthyTrees(t *testing.T) {
 			out := string(capturedBodies(t, vendor, func(uri string) bool { return strings.Contains(uri, "/Chassis/") }))
 			rec := bmcRecord(map[string]string{"before/bmc-sensors": out, "load/bmc-sensors": out, "after/bmc-sensors": out})
 			fs := judgeBMCSensors(NewReadings(rec), gpuProfile(t, "hgx-h100-8"), &profiles.Spec{})
-			wantOnly(t, fs, map[string]string{"temperature/machine": "pass", "fan/machine": "pass", "supply/machine": "pass", "redundancy/machine": "pass"}, "in order over 3 readings")
+			want := map[string]string{"temperature/machine": "pass", "fan/machine": "pass", "supply/machine": "pass", "redundancy/machine": "pass"}
+			if vendor == "hpe" { // has neither limits nor ratings of these
+				want["voltage/machine"], want["power/machine"] = "not_applicable", "not_applicable"
+			}
+			wantOnly(t, fs, want, "in order over 3 readings")
 		})
 	}
 }

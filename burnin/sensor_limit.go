@@ -12,6 +12,7 @@ import (
 type observation struct {
 	sensor  BMCSensor
 	judged  bool // it could be read
+	held    bool // and there was something to hold the reading against
 	verdict Verdict
 	why     string
 	limit   Opt[float64]
@@ -36,7 +37,9 @@ func observe(s BMCSensor, p *profiles.Profile) observation {
 		return o
 	}
 	o.judged, o.verdict = true, Pass
-	o.against(s.Limits.apart())
+	limits := s.limits()
+	o.held = limits != SensorLimits{} || s.Health != "" || s.Kind == sensorFan && p.Air.Fan.Set()
+	o.against(limits)
 	o.margin = marginOf(s)
 	if o.verdict < Fail && s.Kind == sensorFan && p.Air.Fan.Set() && s.Reading.V < p.Air.Fan.Number(profiles.RPM) {
 		o.verdict, o.limit = Fail, Opt[float64]{V: p.Air.Fan.Number(profiles.RPM), Set: true}
@@ -45,6 +48,23 @@ func observe(s BMCSensor, p *profiles.Profile) observation {
 	}
 	o.byHealth()
 	return o
+}
+
+// limits are those of the BMC's limits that can be meant. An upper limit of 0 with no
+// lower one is one that was never set: whatever is warm, turns or draws power is over it.
+func (s BMCSensor) limits() SensorLimits {
+	l := s.Limits.apart()
+	if s.Kind != sensorTemperature && s.Kind != sensorFan && s.Kind != sensorPower {
+		return l
+	}
+	for _, pair := range []struct{ upper, lower *Opt[float64] }{
+		{&l.UpperFatal, &l.LowerFatal}, {&l.UpperCritical, &l.LowerCritical}, {&l.UpperCaution, &l.LowerCaution},
+	} {
+		if pair.upper.Set && pair.upper.V == 0 && !pair.lower.Set {
+			*pair.upper = Opt[float64]{}
+		}
+	}
+	return l
 }
 
 // apart drops pairs of limits between which no reading fits: some BMCs show 0 for
@@ -111,7 +131,7 @@ func (o observation) ofState(p *profiles.Profile) observation {
 	if s.Health == "" && s.State == "" && len(s.States) == 0 {
 		return o
 	}
-	o.judged, o.verdict = true, Pass
+	o.judged, o.held, o.verdict = true, true, Pass
 	class := bmcClass(s.Name, s.Context, p)
 	for _, state := range s.States {
 		name, rule, ok := p.EventOf(strings.Join([]string{stateWords[class], s.Name, state}, " "))
@@ -153,7 +173,7 @@ type sensorMargin struct {
 }
 
 func marginOf(s BMCSensor) sensorMargin {
-	l := s.Limits.apart()
+	l := s.limits()
 	var nearest sensorMargin
 	for _, c := range []struct {
 		limit Opt[float64]

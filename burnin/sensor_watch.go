@@ -28,6 +28,7 @@ type sensorMoment struct {
 type sensorTrack struct {
 	sensor    BMCSensor // as in its worst reading
 	judged    bool      // at least once it could be read
+	held      bool      // and there was something to hold the reading against
 	verdict   Verdict
 	why       string
 	ref       string
@@ -127,6 +128,7 @@ func (t *sensorTrack) take(s BMCSensor, at int, ref string, p *profiles.Profile)
 		t.first, t.high = at, s.Reading.V
 	}
 	t.judged, t.last, t.lost = true, at, ""
+	t.held = t.held || o.held
 	t.high = max(t.high, s.Reading.V)
 	if o.verdict == Pass {
 		t.margin = t.margin.closer(o.margin)
