@@ -18,7 +18,7 @@ type Network struct {
 	Mask     string   `json:"mask"`
 	Gateway  string   `json:"gateway"`
 	VLAN     *int     `json:"vlan"` // 0: none; nil: not said
-	DNS      []string `json:"dns"`
+	DNS      []string `json:"dns"`  // those set on it; where there are none, those in use
 	HostName string   `json:"host_name"`
 	NTP      []string `json:"ntp"`    // in use; empty: off, or not said
 	Socket   string   `json:"socket"` // "Dedicated", or how it is shared, in the vendor's words; "": not said
@@ -139,6 +139,9 @@ func (c *Client) readPort(ctx context.Context, p netPlace) (netPlace, error) {
 func (p netPlace) read() Network {
 	d := p.doc
 	n := Network{Socket: p.socket.now, URI: string(p.port), MAC: CleanMAC(string(d.MAC)), DHCP: d.DHCP.value.Enabled.pointer(), DNS: realAddresses(d.DNS)}
+	if d.StaticDNS != nil && len(realAddresses(*d.StaticDNS)) > 0 { // the list above also shows those that DHCP gave
+		n.DNS = realAddresses(*d.StaticDNS)
+	}
 	for _, a := range d.Now {
 		if ip, err := netip.ParseAddr(string(a.Address)); err == nil && !ip.IsUnspecified() {
 			n.Address, n.Mask, n.Gateway = string(a.Address), string(a.Mask), realAddress(string(a.Gateway))

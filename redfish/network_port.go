@@ -9,7 +9,10 @@ const dedicatedPort = "Dedicated"
 type socketMode struct {
 	uri  link           // of the resource; "" where there is none
 	now  string         // "Dedicated", or how it is shared, in the vendor's words
-	body map[string]any // that sets it to dedicated
+	body map[string]any // that sets it to dedicated, where uri is the port
+	// with is the body, where uri is not the port: the socket with all else that may cut
+	// the connection.
+	with func(p netPlace, want NetworkWish, differs map[string]bool) map[string]any
 }
 
 // portOem is the vendor's part of a manager's EthernetInterface.

@@ -23,8 +23,8 @@ func (c *Client) SetNetwork(ctx context.Context, want NetworkWish) error {
 	for _, ch := range place.network.Changes(want) {
 		differs[ch.What] = true
 	}
-	if differs["socket"] && place.socket.uri == "" {
-		return fmt.Errorf("BMC %s: %w: it does not show which socket it uses; set it at the BMC", c.cfg.Addr, ErrUnsupported)
+	if err := place.offers(want, differs); err != nil {
+		return fmt.Errorf("BMC %s: %w", c.cfg.Addr, err)
 	}
 	if differs["host name"] {
 		if err := c.setPort(ctx, place, map[string]any{"HostName": want.HostName}, "host name", want); err != nil {
@@ -49,7 +49,29 @@ func (c *Client) SetNetwork(ctx context.Context, want NetworkWish) error {
 	return c.setPlace(ctx, place, want, differs)
 }
 
-// setPlace sets what may cut the connection.
+// offers refuses what would be sent in vain, before anything is sent.
+func (p netPlace) offers(want NetworkWish, differs map[string]bool) error {
+	switch {
+	case want.Address.IsValid() && !want.Address.Addr().Is4():
+		return fmt.Errorf("address %s: %w: only IPv4 is set; write it as 10.0.12.7/24", want.Address, ErrBadValue)
+	case want.Gateway.IsValid() && !want.Gateway.Is4():
+		return fmt.Errorf("gateway %s: %w: only IPv4 is set", want.Gateway, ErrBadValue)
+	case differs["socket"] && p.socket.uri == "":
+		return fmt.Errorf("%w: it does not show which socket it uses; set it at the BMC", ErrUnsupported)
+	case differs["DHCP"] && !p.doc.DHCP.ok && !p.byOrigin():
+		return fmt.Errorf("%w: it does not show whether it uses DHCP; set it at the BMC", ErrUnsupported)
+	}
+	return nil
+}
+
+// byOrigin reports that DHCP is switched by the origin of the address: iDRAC9 has no
+// other way.
+func (p netPlace) byOrigin() bool {
+	return p.doc.Static == nil && slices.ContainsFunc(p.doc.Now, func(a addressDoc) bool { return a.Origin != "" })
+}
+
+// setPlace sets what may cut the connection, in one request: behind the first of two
+// nobody may be there to take the second.
 func (c *Client) setPlace(ctx context.Context, place netPlace, want NetworkWish, differs map[string]bool) error {
 	body := place.moveBody(want, differs)
 	switch {
@@ -57,9 +79,7 @@ func (c *Client) setPlace(ctx context.Context, place netPlace, want NetworkWish,
 	case place.socket.uri == place.port:
 		maps.Copy(body, place.socket.body)
 	default:
-		if err := c.move(ctx, place.socket.uri, "", place.socket.body); err != nil {
-			return err
-		}
+		return c.move(ctx, place.socket.uri, "", place.socket.with(place, want, differs))
 	}
 	if len(body) == 0 {
 		return nil
@@ -145,15 +165,7 @@ func (p netPlace) moveBody(want NetworkWish, differs map[string]bool) map[string
 	if want.DHCP != nil && p.doc.DHCP.ok {
 		body["DHCPv4"] = map[string]any{"DHCPEnabled": *want.DHCP}
 	}
-	if differs["address"] || differs["gateway"] {
-		address := p.address(want)
-		if p.doc.Static != nil {
-			body["IPv4StaticAddresses"] = []any{address}
-		} else {
-			address["AddressOrigin"] = "Static"
-			body["IPv4Addresses"] = []any{address}
-		}
-	}
+	maps.Copy(body, p.addressBody(want, differs))
 	if differs["VLAN"] {
 		vlan := map[string]any{"VLANEnable": *want.VLAN > 0}
 		if *want.VLAN > 0 {
@@ -162,6 +174,23 @@ func (p netPlace) moveBody(want NetworkWish, differs map[string]bool) map[string
 		body["VLAN"] = vlan
 	}
 	return body
+}
+
+// addressBody is the address in the list where this BMC has it, and with it DHCP where
+// that is switched there.
+func (p netPlace) addressBody(want NetworkWish, differs map[string]bool) map[string]any {
+	readdressed := differs["address"] || differs["gateway"]
+	switch {
+	case readdressed && p.doc.Static != nil:
+		return map[string]any{"IPv4StaticAddresses": []any{p.address(want)}}
+	case differs["DHCP"] && *want.DHCP && !p.doc.DHCP.ok:
+		return map[string]any{"IPv4Addresses": []any{map[string]any{"AddressOrigin": "DHCP"}}}
+	case readdressed, differs["DHCP"] && !p.doc.DHCP.ok:
+		address := p.address(want)
+		address["AddressOrigin"] = "Static"
+		return map[string]any{"IPv4Addresses": []any{address}}
+	}
+	return nil
 }
 
 // address is the whole address, with what the wish leaves out as it is now.

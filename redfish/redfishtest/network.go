@@ -55,7 +55,7 @@ func (b *BMC) patchPort(req *request) reply {
 	for name, value := range req.body {
 		merge(object, name, value)
 	}
-	if servers, ok := req.body["StaticNameServers"]; ok {
+	if servers, ok := req.body["StaticNameServers"]; ok && !onDHCP(object) {
 		object["NameServers"] = servers
 	}
 	b.effect(req, "network.set", strings.Join(slices.Sorted(maps.Keys(req.body)), " "), func() {
@@ -68,6 +68,12 @@ func (b *BMC) patchPort(req *request) reply {
 		}
 	})
 	return b.vendor.changed()
+}
+
+// onDHCP reports that a port shows the name servers that DHCP gave.
+func onDHCP(port map[string]any) bool {
+	dhcp, _ := port["DHCPv4"].(map[string]any)
+	return dhcp["DHCPEnabled"] == true
 }
 
 // merge lays an object over another, and replaces what is none.

@@ -35,8 +35,8 @@ func TestNetworkIsSet(t *testing.T) {
 	if a := r.patch(t, portURI, map[string]any{"HostName": "new", "StaticNameServers": []string{"192.0.2.1"}}); a.status != http.StatusNoContent {
 		t.Fatalf("%d %s", a.status, a.raw)
 	}
-	got := r.get(t, portURI).body
-	if got["HostName"] != "new" || got["NameServers"].([]any)[0] != "192.0.2.1" || got["DHCPv4"].(map[string]any)["UseDNSServers"] != true {
+	got := r.get(t, portURI).body // while DHCP is on, those that it gave are in use
+	if got["HostName"] != "new" || got["StaticNameServers"].([]any)[0] != "192.0.2.1" || got["NameServers"].([]any)[0] != "192.0.2.53" || got["DHCPv4"].(map[string]any)["UseDNSServers"] != true {
 		t.Errorf("port %v", got)
 	}
 	if a := r.patch(t, portURI, map[string]any{"Nonsense": 1}); a.status != http.StatusBadRequest || !containsID(a, "PropertyUnknown") {
