@@ -38,7 +38,7 @@ func (e *Env) httpBoot(ctx context.Context, c BMC) (redfish.BootPlan, error) {
 // offersHTTP reports whether the machine can boot over HTTP from a URL of ours, and
 // whether its BIOS must have settings for it.
 func (e *Env) offersHTTP(ctx context.Context, c BMC, b redfish.Boot) (offers, settings bool, err error) {
-	if !b.Supported || !slices.Contains(b.Allowed, "UefiHttp") {
+	if !b.Supported || !b.Takes("UEFI") || !slices.Contains(b.Allowed, "UefiHttp") {
 		return false, false, nil
 	}
 	if _, ok := c.(BootPlanner); !ok {

@@ -186,10 +186,11 @@ func (boot) doneFromMedia(ctx context.Context, e *Env, c BMC) (bool, error) {
 	return true, nil
 }
 
-// offersMedia reports whether the machine can be booted from a virtual drive.
+// offersMedia reports whether the machine can be booted from a virtual drive, for which it
+// must boot by UEFI: our image holds no program for a BIOS.
 func offersMedia(ctx context.Context, c BMC, b redfish.Boot) bool {
 	drive, ok := c.(MediaChanger)
-	if !ok || !b.Supported || !slices.ContainsFunc(b.Allowed, isCD) {
+	if !ok || !b.Supported || !b.Takes("UEFI") || !slices.ContainsFunc(b.Allowed, isCD) {
 		return false
 	}
 	slots, err := drive.Media(ctx)

@@ -160,15 +160,17 @@ func TestBootMethodByItself(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		allowed []string
+		modes   []string
 		want    BootMethod
 	}{
-		{"both", []string{"UefiHttp", "Cd"}, BootUEFIHTTP},
-		{"a CD by another name", []string{"Hdd", "UsbCd"}, BootMedia},
-		{"neither", []string{"Hdd"}, BootDisk},
+		{"both", []string{"UefiHttp", "Cd"}, nil, BootUEFIHTTP},
+		{"a CD by another name", []string{"Hdd", "UsbCd"}, []string{"Legacy", "UEFI"}, BootMedia},
+		{"both, of a machine that boots by its BIOS alone", []string{"UefiHttp", "Cd"}, []string{"Legacy"}, BootDisk},
+		{"neither", []string{"Hdd"}, nil, BootDisk},
 	} {
 		f := &mediaBMC{fakeBMC: newFakeBMC()}
 		e := mediaEnv(t, f)
-		f.boot.Allowed, e.Machine.Boot.Method = test.allowed, BootAuto
+		f.boot.Allowed, f.boot.Modes, e.Machine.Boot.Method = test.allowed, test.modes, BootAuto
 		if got, _, err := e.method(t.Context(), f); got != test.want || err != nil {
 			t.Errorf("%s: %s, %v; want %s", test.name, got, err, test.want)
 		}

@@ -3,6 +3,7 @@ package redfish
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -11,6 +12,7 @@ type Boot struct {
 	Target      string   `json:"target"`                  // None, Pxe, UefiHttp, Cd, Hdd …
 	Enabled     string   `json:"enabled"`                 // Disabled, Once, Continuous
 	Mode        string   `json:"mode,omitempty"`          // UEFI, Legacy, "" where not reported
+	Modes       []string `json:"modes,omitempty"`         // modes as the BMC lists them; empty means not listed
 	HTTPBootURI string   `json:"http_boot_uri,omitempty"` // for UefiHttp
 	Allowed     []string `json:"allowed,omitempty"`       // targets as the BMC lists them; empty means not listed
 	Supported   bool     `json:"supported"`               // false: the BMC has no override properties
@@ -81,13 +83,19 @@ func (d bootDoc) boot() Boot {
 	var uri, path, next text
 	_, _, _ = uri.UnmarshalJSON(d.HTTP), path.UnmarshalJSON(d.Path), next.UnmarshalJSON(d.Next)
 	b := Boot{
-		Enabled: string(d.Enabled), Mode: string(d.Mode), HTTPBootURI: string(uri), Allowed: d.Allowed, TakesURI: len(d.HTTP) > 0,
+		Enabled: string(d.Enabled), Mode: string(d.Mode), Modes: d.Modes, HTTPBootURI: string(uri), Allowed: d.Allowed, TakesURI: len(d.HTTP) > 0,
 		Path: path.clean(), Next: next.clean(),
 	}
 	if d.Target != nil {
 		b.Target, b.Supported = string(*d.Target), true
 	}
 	return b
+}
+
+// Takes reports whether the host may be booted in that mode, "UEFI" or "Legacy". A BMC
+// that lists no modes may take any.
+func (b Boot) Takes(mode string) bool {
+	return mode == "" || len(b.Modes) == 0 || slices.ContainsFunc(b.Modes, func(m string) bool { return strings.EqualFold(m, mode) })
 }
 
 // same compares what want asks for; an empty field of want asks for nothing.

@@ -135,11 +135,14 @@ func cmpError(err, otherwise error) error {
 	return otherwise
 }
 
-// target finds the BMC's word for the wanted target. No list does not mean that
-// nothing is allowed.
+// target finds the BMC's word for the wanted target, and checks that its mode is offered.
+// No list does not mean that nothing is allowed.
 func (b Boot) target(want Boot) (string, error) {
 	if want.Enabled == overrideOff {
 		return "None", nil
+	}
+	if !b.Takes(want.Mode) {
+		return "", fmt.Errorf("%w: boot mode %s; this machine boots by %s", ErrBadValue, want.Mode, strings.Join(b.Modes, ", "))
 	}
 	names := []string{want.Target}
 	if slices.Contains(discAliases, want.Target) {

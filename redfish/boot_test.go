@@ -100,3 +100,20 @@ func TestBootUnsupported(t *testing.T) {
 		t.Errorf("set: %v, want ErrUnsupported", err)
 	}
 }
+
+// TestBootModeNotOffered: a machine that boots by its BIOS alone is asked for no UEFI boot,
+// and nothing is sent.
+func TestBootModeNotOffered(t *testing.T) {
+	tree := small()
+	tree["/redfish/v1/Systems/a"] = []byte(strings.Replace(smallSystem, `"BootSourceOverrideTarget"`, `"BootSourceOverrideMode@Redfish.AllowableValues": ["Legacy"], "BootSourceOverrideTarget"`, 1))
+	bmc := serve(t, redfishtest.Options{Tree: tree})
+	c := open(t, bmc)
+	boot, err := c.Boot(t.Context())
+	if err != nil || boot.Takes("UEFI") || !boot.Takes("legacy") || !boot.Takes("") {
+		t.Errorf("boot %+v, %v; want one by Legacy alone", boot, err)
+	}
+	err = c.SetBoot(t.Context(), redfish.Boot{Target: "Cd", Mode: "UEFI"})
+	if !errors.Is(err, redfish.ErrBadValue) || !strings.Contains(err.Error(), "boots by Legacy") || bmc.Acts()["boot.set"] != 0 {
+		t.Errorf("set: %v, %v", err, bmc.Acts())
+	}
+}

@@ -155,6 +155,7 @@ type bootDoc struct {
 	Target  *text           `json:"BootSourceOverrideTarget"` // nil where the BMC has none
 	Enabled text            `json:"BootSourceOverrideEnabled"`
 	Mode    text            `json:"BootSourceOverrideMode"`
+	Modes   words           `json:"BootSourceOverrideMode@Redfish.AllowableValues"`
 	HTTP    json.RawMessage `json:"HttpBootUri"` // null is "none set", absent is "cannot be set"
 	Allowed words           `json:"BootSourceOverrideTarget@Redfish.AllowableValues"`
 	Path    json.RawMessage `json:"UefiTargetBootSourceOverride"` // likewise
