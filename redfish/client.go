@@ -25,6 +25,7 @@ type Client struct {
 	registries registryCache
 	plan       plan // of readings that are repeated
 	bell       bell
+	hostKeys   clientPins // of SSH, where no store keeps them
 
 	closing sync.Once
 	closed  error

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	sshHandshake = 20 * time.Second
+	sshHandshake = 20 * time.Second // until the shell is there, or the time of a request where that is less
 	sshPrompt    = 5 * time.Second  // for the BMC's shell to show itself
 	sshShort     = 10 * time.Second // a console that ends sooner is not given, and is not asked for again
 	sshReopen    = 20               // times, then the BMC is left alone
@@ -50,26 +50,24 @@ func (c *Client) sshConsole(ctx context.Context, way consoleProtocol, out io.Wri
 
 // sshOnce is one session; nil where the BMC ended it.
 func (c *Client) sshOnce(ctx context.Context, way consoleProtocol, out io.Writer) error {
-	client, err := c.sshDial(ctx, net.JoinHostPort(c.bareAddr(), way.port(22)))
+	patience := min(c.cfg.Timeout, sshHandshake)
+	deadline := time.Now().Add(patience)
+	client, conn, err := c.sshDial(ctx, net.JoinHostPort(c.bareAddr(), way.port(22)), deadline)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = client.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = client.Close() })() // ends what hangs
-	session, err := client.NewSession()
-	if err != nil {
-		return fmt.Errorf("BMC %s: console over SSH: %w: %w", c.cfg.Addr, ErrSessionLimit, err)
-	}
-	defer func() { _ = session.Close() }()
-	in, err := session.StdinPipe()
-	if err != nil {
+	heard := &firstWord{to: out, said: make(chan struct{})}
+	session, in, err := c.sshShell(client, heard)
+	switch {
+	case err != nil && time.Now().After(deadline) && ctx.Err() == nil: // the connection's deadline shows as its end
+		return fmt.Errorf("BMC %s: console over SSH: %w: logged in, and it gives no shell within %s (%w)", c.cfg.Addr, ErrUnreachable, patience, err)
+	case err != nil:
 		return err
 	}
-	heard := &firstWord{to: out, said: make(chan struct{})}
-	session.Stdout, session.Stderr = heard, io.Discard
-	if err := errors.Join(session.RequestPty("vt100", 50, 160, ssh.TerminalModes{ssh.ECHO: 0}), session.Shell()); err != nil {
-		return fmt.Errorf("BMC %s: console over SSH: %w: it gives no shell (%w)", c.cfg.Addr, ErrUnsupported, err)
-	}
+	defer func() { _ = session.Close() }()
+	_ = conn.SetDeadline(time.Time{}) // keepSSH watches from here
 	if way.Command != "" && (!way.Shared.ok || way.Shared.value) {
 		if err := c.enter(ctx, heard, in, string(way.Command)); err != nil {
 			return err
@@ -87,6 +85,21 @@ func (c *Client) sshOnce(ctx context.Context, way consoleProtocol, out io.Writer
 		c.cfg.Log.InfoContext(ctx, "console over SSH ended", "bmc", c.cfg.Addr, "err", err)
 	}
 	return nil
+}
+
+// sshShell opens the BMC's shell.
+func (c *Client) sshShell(client *ssh.Client, heard io.Writer) (*ssh.Session, io.Writer, error) {
+	session, err := client.NewSession()
+	if err != nil {
+		return nil, nil, fmt.Errorf("BMC %s: console over SSH: %w: %w", c.cfg.Addr, ErrSessionLimit, err)
+	}
+	session.Stdout, session.Stderr = heard, io.Discard
+	in, err := session.StdinPipe()
+	if err = errors.Join(err, session.RequestPty("vt100", 50, 160, ssh.TerminalModes{ssh.ECHO: 0}), session.Shell()); err != nil {
+		_ = session.Close()
+		return nil, nil, fmt.Errorf("BMC %s: console over SSH: %w: it gives no shell (%w)", c.cfg.Addr, ErrUnsupported, err)
+	}
+	return session, in, nil
 }
 
 // enter waits for the BMC's prompt and sends the command that leads to the console.
@@ -155,29 +168,28 @@ func (f *firstWord) failed() error {
 	return f.err
 }
 
-// sshDial logs in, within the time of a handshake. The password is sent once, and not at
+// sshDial logs in, and leaves the deadline on the connection. The password is sent once, and not at
 // all where SSH refused it a moment ago: Redfish took it, so its logins go on.
-func (c *Client) sshDial(ctx context.Context, addr string) (*ssh.Client, error) {
+func (c *Client) sshDial(ctx context.Context, addr string, deadline time.Time) (*ssh.Client, net.Conn, error) {
+	login := &sshLogin{c: c, addr: addr}
 	if c.cfg.Refusals != nil {
-		if until, ok := c.cfg.Refusals.Refused("ssh/"+addr, c.cfg.User, c.t.session.secret()); ok {
-			return nil, fmt.Errorf("BMC %s: %w with this password a moment ago; it is not asked again before %s", c.cfg.Addr, ErrAuth, until.Local().Format("15:04:05"))
+		if until, ok := c.cfg.Refusals.Refused(login.key(""), c.cfg.User, c.t.session.secret()); ok {
+			return nil, nil, fmt.Errorf("BMC %s: %w with this password a moment ago; it is not asked again before %s", c.cfg.Addr, ErrAuth, until.Local().Format("15:04:05"))
 		}
 	}
 	conn, err := c.cfg.Dial(ctx, "tcp", addr)
 	if err != nil {
-		return nil, c.t.broken(ctx, call{method: "SSH", uri: addr}, err)
+		return nil, nil, c.t.broken(ctx, call{method: "SSH", uri: addr}, err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	_ = conn.SetDeadline(time.Now().Add(sshHandshake)) // the client's Timeout is of the dial alone
-	login := &sshLogin{c: c, addr: addr}
+	_ = conn.SetDeadline(deadline) // the client's Timeout is of the dial alone
 	sc, channels, requests, err := ssh.NewClientConn(conn, addr, login.config())
 	if err != nil {
 		_ = conn.Close()
-		return nil, login.failed(ctx, err)
+		return nil, nil, login.failed(ctx, err)
 	}
-	_ = conn.SetDeadline(time.Time{})
-	return ssh.NewClient(sc, channels, requests), nil
+	return ssh.NewClient(sc, channels, requests), conn, nil
 }
 
 // sshLogin is one login over SSH.
@@ -260,16 +272,28 @@ func (l *sshLogin) algorithms() []string {
 	return all
 }
 
-// pinKey is the name of a host key among the pins.
-func (l *sshLogin) pinKey(kind string) string {
-	return "ssh/" + kind + "/" + Config{Addr: l.addr, Via: l.c.cfg.Via}.Key()
+// key names the way in stores: kind is "" for refused logins, else that of a host key
+// among the pins.
+func (l *sshLogin) key(kind string) string {
+	if kind != "" {
+		kind += "/"
+	}
+	return "ssh/" + kind + Config{Addr: l.addr, Via: l.c.cfg.Via}.Key()
+}
+
+// pins are those of the client's life where no others are kept.
+func (l *sshLogin) pins() PinStore {
+	if l.c.cfg.TLS.Pins == nil {
+		return &l.c.hostKeys
+	}
+	return l.c.cfg.TLS.Pins
 }
 
 func (l *sshLogin) pin(kind string) (string, bool) {
-	if l.c.cfg.TLS.Pins == nil || l.c.cfg.TLS.Mode == Insecure {
+	if l.c.cfg.TLS.Mode == Insecure {
 		return "", false
 	}
-	return l.c.cfg.TLS.Pins.Pin(l.pinKey(kind))
+	return l.pins().Pin(l.key(kind))
 }
 
 // hostKey trusts on first use and refuses a change, before the password is sent. SSH
@@ -279,10 +303,10 @@ func (l *sshLogin) hostKey(_ string, _ net.Addr, key ssh.PublicKey) error {
 	got := hex.EncodeToString(sum[:])
 	want, ok := l.pin(key.Type())
 	switch {
-	case l.c.cfg.TLS.Mode == Insecure || l.c.cfg.TLS.Pins == nil:
+	case l.c.cfg.TLS.Mode == Insecure:
 		return nil
 	case !ok:
-		if err := l.c.cfg.TLS.Pins.SetPin(l.pinKey(key.Type()), got); err != nil {
+		if err := l.pins().SetPin(l.key(key.Type()), got); err != nil {
 			l.mistake = fmt.Errorf("keep the SSH host key of %s: %w", l.addr, err)
 		}
 	case want != got:
@@ -301,7 +325,7 @@ func (l *sshLogin) failed(ctx context.Context, err error) error {
 		return l.mistake
 	case l.again, l.sent && strings.Contains(err.Error(), "unable to authenticate"):
 		if l.c.cfg.Refusals != nil {
-			if err := l.c.cfg.Refusals.Refuse("ssh/"+l.addr, l.c.cfg.User, l.c.t.session.secret()); err != nil {
+			if err := l.c.cfg.Refusals.Refuse(l.key(""), l.c.cfg.User, l.c.t.session.secret()); err != nil {
 				l.c.cfg.Log.Warn("a refused login is not remembered", "bmc", l.c.cfg.Addr, "err", err)
 			}
 		}

@@ -27,6 +27,7 @@ type shellServer struct {
 	byQuestion bool   // it asks for the password, instead of taking it
 	refuse     bool   // every login
 	silent     bool   // never answers a handshake
+	mute       bool   // lets in, and gives no shell
 	entry      string // what leads to the console
 	text       string // of the console
 	ends       bool   // the session ends behind the text
@@ -132,6 +133,9 @@ func (s *shellServer) serve(conn net.Conn) {
 			return
 		}
 		for r := range requests {
+			if s.mute {
+				continue
+			}
 			_ = r.Reply(r.Type == "pty-req" || r.Type == "shell", nil)
 			if r.Type == "shell" {
 				break

@@ -22,6 +22,34 @@ type trust struct {
 	seen string            // SHA-256 of it, lower-case hex
 }
 
+// clientPins are pins for the life of a Client.
+type clientPins struct {
+	mu   sync.Mutex
+	sums map[string]string
+}
+
+// Pin implements PinStore.
+func (p *clientPins) Pin(key string) (string, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	sum, ok := p.sums[key]
+	return sum, ok
+}
+
+// SetPin implements PinStore.
+func (p *clientPins) SetPin(key, sum string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.sums == nil {
+		p.sums = map[string]string{}
+	}
+	p.sums[key] = sum
+	return nil
+}
+
+// Known implements PinStore: no identity is bound to these.
+func (p *clientPins) Known(string) bool { return false }
+
 // tlsConfig gives the client's side of the handshake.
 func (t *trust) tlsConfig() (*tls.Config, error) {
 	conf := &tls.Config{
