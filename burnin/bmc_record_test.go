@@ -115,7 +115,7 @@ func (b *simBMC) log(end bool) object {
 func burnWith(t *testing.T, bmc *simBMC, duration time.Duration) (*burnin.Record, judged) {
 	t.Helper()
 	to := judgedAs(t, bmc.m)
-	dir := t.TempDir()
+	dir := storeFolder(t)
 	synctest.Test(t, func(t *testing.T) {
 		store, err := burnin.OpenStore(dir)
 		if err != nil {
@@ -195,6 +195,7 @@ func TestBMCStrains(t *testing.T) {
 // TestBMCDies: the burn-in goes on to its end, and what is not known of the BMC is
 // unknown, never a fault of the machine.
 func TestBMCDies(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		dead func(burnin.Phase, int) bool
@@ -208,6 +209,7 @@ func TestBMCDies(t *testing.T) {
 		{"under load altogether", func(p burnin.Phase, _ int) bool { return p == burnin.PhaseLoad }, burnin.Incomplete, "under load"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			rec, to := burnWith(t, &simBMC{m: benchMachine(t), dead: c.dead}, 4*time.Minute)
 			j := to.of(rec)
 			if j.Result != c.want {

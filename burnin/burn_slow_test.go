@@ -44,7 +44,7 @@ func TestBusyNode(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			dir, to := t.TempDir(), judgedAs(t, m)
+			dir, to := storeFolder(t), judgedAs(t, m)
 			synctest.Test(t, func(t *testing.T) {
 				store, err := burnin.OpenStore(dir)
 				if err != nil {

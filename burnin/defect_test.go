@@ -9,7 +9,6 @@ import (
 
 	"github.com/rackproof/rackproof/burnin"
 	"github.com/rackproof/rackproof/burnin/nodetest"
-	"github.com/rackproof/rackproof/profiles"
 )
 
 // edit replaces the first match of a pattern in some evidence; "$1" means a group.
@@ -149,7 +148,7 @@ func TestHealthyNoise(t *testing.T) {
 // A healthy machine of every profile that ships passes without a waiver, as it is ordered, which is what the profile
 // itself says and no more.
 func TestHealthyLibrary(t *testing.T) {
-	lib := profiles.Open()
+	lib := shippedLibrary()
 	spec, err := lib.Spec("standard")
 	if err != nil {
 		t.Fatal(err)

@@ -12,11 +12,9 @@ import (
 // firmwareProfile is a shipped profile with the given versions laid over.
 func firmwareProfile(t *testing.T, versions map[string]string) *profiles.Profile {
 	t.Helper()
-	p, err := profiles.Open().Profile("hgx-h100-8")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := gpuProfile(t, "hgx-h100-8")
 	if len(versions) > 0 {
+		var err error
 		if p, err = p.WithFirmware(versions, profiles.Position{File: "batch.yaml", Line: 3}); err != nil {
 			t.Fatal(err)
 		}

@@ -34,29 +34,6 @@ func gpuCapture(tb testing.TB, name string) []byte {
 	return b
 }
 
-// gpuProfile loads a profile that ships, or one of testdata/profiles.
-func gpuProfile(tb testing.TB, name string) *profiles.Profile {
-	tb.Helper()
-	lib := profiles.Open()
-	file := filepath.Join("testdata", "profiles", name+".yaml")
-	b, err := os.ReadFile(file)
-	if os.IsNotExist(err) {
-		p, err := lib.Profile(name)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		return p
-	}
-	if err != nil {
-		tb.Fatal(err)
-	}
-	p, err := profiles.ParseProfile(file, b, lib)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return p
-}
-
 // looseGPU makes a record of loose files: by "nvidia-smi" or "load/nvidia-smi".
 func looseGPU(files map[string][]byte) *Record {
 	rec := &Record{Meta: Meta{Coverage: CoverPartial}}

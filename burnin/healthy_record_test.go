@@ -3,6 +3,7 @@ package burnin_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -41,7 +42,7 @@ func healthyRecord(t *testing.T, model string, loads []burnin.Load, change func(
 // burnRecord is healthyRecord of a machine that is there already.
 func burnRecord(t *testing.T, m *nodetest.Machine, p *profiles.Profile, loads []burnin.Load) *burnin.Record {
 	t.Helper()
-	dir := t.TempDir()
+	dir := storeFolder(t)
 	synctest.Test(t, func(t *testing.T) {
 		store, err := burnin.OpenStore(dir)
 		if err != nil {
@@ -73,10 +74,25 @@ func burnRecord(t *testing.T, m *nodetest.Machine, p *profiles.Profile, loads []
 	return rec
 }
 
+// shippedLibrary is one library for all tests: it reads the catalogue, which is long, once.
+var shippedLibrary = sync.OnceValue(func() *profiles.Library { return profiles.Open() })
+
+// storeFolder is a folder in memory where the system has one: a store waits for the disk with every file, and what
+// survives a loss of power is no matter here.
+func storeFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "burnin")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
 // judgedAs is the profile of a machine's model, with the counts of its own order.
 func judgedAs(t *testing.T, m *nodetest.Machine) judged {
 	t.Helper()
-	lib := profiles.Open()
+	lib := shippedLibrary()
 	p, err := lib.Profile(m.Profile)
 	if err != nil {
 		t.Fatal(err)

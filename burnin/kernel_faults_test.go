@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/rackproof/rackproof/profiles"
 )
 
 // logLine puts a line into the log of the healthy host, before the load or under it.
@@ -240,10 +238,7 @@ func TestRestart(t *testing.T) {
 
 // Every check that a rule of the shipped table names is one of ours and reads the log.
 func TestKernelRulesNameChecks(t *testing.T) {
-	p, err := profiles.Open().Profile("hgx-h100-8")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := gpuProfile(t, "hgx-h100-8")
 	reads := map[string]bool{"": true}
 	for _, c := range Checks() {
 		for _, probe := range c.Probes {

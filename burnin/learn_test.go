@@ -25,8 +25,9 @@ func goodNodes(t *testing.T, base *burnin.Record, orders []string, rates []int) 
 }
 
 func TestLearn(t *testing.T) {
+	t.Parallel()
 	base, _ := healthyRecord(t, "l40s-8", burnin.Loads(), nil)
-	lib := profiles.Open()
+	lib := shippedLibrary()
 	p, err := lib.Profile("l40s-8")
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +87,7 @@ func TestLearn(t *testing.T) {
 
 func TestLearnRefuses(t *testing.T) {
 	base, _ := healthyHGX(t)
-	lib := profiles.Open()
+	lib := shippedLibrary()
 	p, err := lib.Profile("hgx-h100-8")
 	if err != nil {
 		t.Fatal(err)

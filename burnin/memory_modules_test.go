@@ -11,7 +11,7 @@ import (
 
 // 512 GB on two EPYC, as so often ordered: every module is there, and a third of the channels is empty.
 func TestMemoryAdvice(t *testing.T) {
-	lib := profiles.Open()
+	lib := shippedLibrary()
 	p, err := lib.Profile("xd685-h200")
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestMemoryAdvice(t *testing.T) {
 }
 
 func TestTwoModulesPerChannel(t *testing.T) {
-	lib := profiles.Open()
+	lib := shippedLibrary()
 	spec, err := lib.Spec("standard")
 	if err != nil {
 		t.Fatal(err)

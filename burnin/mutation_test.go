@@ -96,6 +96,7 @@ func TestSpoiledEvidence(t *testing.T) {
 
 // Evidence that is not in the record at all proves nothing, in one phase as in all.
 func TestMissingEvidence(t *testing.T) {
+	t.Parallel()
 	base, to := healthyHGX(t)
 	for _, phase := range []burnin.Phase{"", burnin.PhaseBefore, burnin.PhaseLoad, burnin.PhaseAfter} {
 		for _, probe := range []string{
