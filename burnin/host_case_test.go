@@ -27,6 +27,9 @@ func hostNode(tb testing.TB) *Record {
 	rec.Meta.Coverage = CoverFull
 	for _, e := range rec.Evidence {
 		e.Probe, e.Instance, _ = strings.Cut(e.Probe, "@")
+		if e.Phase != PhaseBMC {
+			e.BootID = "0e3c1c2e-7d0f-4b8e-9a53-6a4f8a5d2f10"
+		}
 	}
 	rec.Machine.Wanted = WantedIdentity{Serial: "exs0001"}
 	return rec

@@ -205,6 +205,13 @@ func TestRestart(t *testing.T) {
 		want   map[string]string
 	}{
 		{"one boot", func(rec *Record) { boots(rec, first, first, first) }, map[string]string{"kernel.log/restart/machine": "pass"}},
+		{"no page tells of its boot", func(rec *Record) { boots(rec, "", "", "") }, map[string]string{"kernel.log/restart/machine": "not_run"}},
+		{"no page behind the load tells of its boot", func(rec *Record) { boots(rec, first, first, "") }, map[string]string{"kernel.log/restart/machine": "not_run"}},
+		{"no page before the load tells of its boot", func(rec *Record) { boots(rec, "", first, first) }, map[string]string{"kernel.log/restart/machine": "not_run"}},
+		{"loose files tell of no boot", func(rec *Record) {
+			boots(rec, "", "", "")
+			rec.Meta.Coverage = CoverPartial
+		}, map[string]string{"kernel.log/restart/machine": "not_applicable"}},
 		{"another boot behind the load", func(rec *Record) { boots(rec, first, first, second) }, map[string]string{"kernel.log/restart/machine": "fail"}},
 		{"another boot before the load", func(rec *Record) { boots(rec, first, second, second) }, map[string]string{"kernel.log/restart/machine": "fail"}},
 		{"one page of another boot", func(rec *Record) {

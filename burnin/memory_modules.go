@@ -51,29 +51,41 @@ func sharedChannels(modules []DMIModule) map[string]bool {
 // modulesAlike says where modules are not of one kind. The slowest sets the speed of all, which is worth a remark;
 // another part number alone is recorded, because a spare of another maker is no fault.
 func modulesAlike(about func(string, Part) Finding, modules []DMIModule, p *profiles.Profile) []Finding {
-	speeds, numbers := map[string]int{}, map[string]int{}
+	speeds, numbers, untold := map[string]int{}, map[string]int{}, ""
 	for i := range modules {
 		if modules[i].Speed.Set {
 			speeds[fmt.Sprintf("%g MT/s", modules[i].Speed.V)]++
+		} else {
+			untold = modules[i].Locator
 		}
 		if modules[i].PartNumber != "" {
 			numbers[modules[i].PartNumber]++
 		}
 	}
-	var out []Finding
-	if len(speeds) > 0 {
-		f := about("rated_speeds", memoryPart).Number(float64(len(speeds)), profiles.Count, p.Memory.RatedSpeeds)
-		if f.Verdict == Fail {
-			f.Class = ClassOrder
-			f = f.Judged(Warn, "modules of several speeds: "+countedWords(speeds)+"; all run at that of the slowest")
-		}
-		out = append(out, f)
-	}
+	out := []Finding{ratedSpeeds(about("rated_speeds", memoryPart), speeds, untold, p.Memory.RatedSpeeds)}
 	if len(numbers) > 1 {
 		out = append(out, about("part_numbers", memoryPart).Number(float64(len(numbers)), profiles.Count, nil).
 			Because("modules of several part numbers: %s", countedWords(numbers)))
 	}
 	return out
+}
+
+// ratedSpeeds judges of how many speeds the modules are; untold is one whose speed nobody knows. More than every
+// machine should have is a remark, more than was agreed for this one is a fault.
+func ratedSpeeds(f Finding, speeds map[string]int, untold string, limit *profiles.Limit) Finding {
+	judged := f.Number(float64(len(speeds)), profiles.Count, limit)
+	switch {
+	case judged.Verdict == Fail:
+		verdict := Warn
+		if limit.Provenance == profiles.FromAgreed {
+			verdict = Fail
+		}
+		judged.Class = ClassOrder
+		return judged.Judged(verdict, "modules of several speeds: "+countedWords(speeds)+"; all run at that of the slowest")
+	case untold != "":
+		return f.absent(fmt.Errorf("dmidecode does not tell for which speed the module in %s is rated", untold), limit)
+	}
+	return judged
 }
 
 // countedWords is "12 x A, 4 x B", the most of them first.

@@ -16,6 +16,7 @@ import (
 func judgeRestart(r *Readings) Finding {
 	boots := bootsByPhase(r.rec)
 	f := About("kernel.log", "restart", machinePart)
+	unknown := bootUntold(r, boots)
 	var prior Phase
 	for _, phase := range machinePhases {
 		if len(boots[phase]) == 0 {
@@ -29,6 +30,8 @@ func judgeRestart(r *Readings) Finding {
 		prior = phase
 	}
 	switch n := len(r.rec.Meta.Restarts); {
+	case unknown != nil:
+		return f.Missing(unknown)
 	case prior == "":
 		return f.NotHere("the evidence does not tell of which boot it is")
 	case n > 0:
@@ -38,6 +41,21 @@ func judgeRestart(r *Readings) Finding {
 	}
 	f.Measured = 0.0
 	return f.Judged(Pass, "one boot from the first page to the last")
+}
+
+// bootUntold says why it is not known that the machine stayed up: a phase at either end
+// of the load whose evidence does not tell of which boot it is. Loose files never tell.
+func bootUntold(r *Readings, boots map[Phase][]string) error {
+	if r.Coverage() == CoverPartial {
+		return nil
+	}
+	for _, phase := range []Phase{PhaseBefore, PhaseAfter} {
+		shown := slices.ContainsFunc(r.rec.Evidence, func(e *Evidence) bool { return e.Phase == phase && e.Source != FromBMC })
+		if shown && len(boots[phase]) == 0 {
+			return fmt.Errorf("the evidence of the phase %s does not tell of which boot it is", phase)
+		}
+	}
+	return nil
 }
 
 // bootsByPhase are the boot ids of the evidence of each phase, those of most pages first.
