@@ -134,7 +134,7 @@ func (s sink) copy(from io.Reader) (n int64, err error) {
 		}
 		if got > 0 {
 			if _, err := s.out.Write(buf[:got]); err != nil {
-				return n, err
+				return n, &localError{fmt.Errorf("keep what comes: %w", err)}
 			}
 			n += int64(got)
 			s.tell(n)

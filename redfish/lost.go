@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -14,6 +15,9 @@ import (
 func (t *transport) broken(ctx context.Context, c call, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("BMC %s: %s %s: %w", t.addr, c.method, c.uri, context.Cause(ctx))
+	}
+	if local, ok := errors.AsType[*localError](err); ok {
+		return local
 	}
 	_, unsent := errors.AsType[*unsentError](err)
 	if ue, ok := errors.AsType[*url.Error](err); ok {
@@ -75,6 +79,23 @@ func (e *lostError) Unwrap() []error {
 		return []error{e.error}
 	}
 	return []error{e.error, e.hop}
+}
+
+// localError is a failure of this side, such as a disk that is full: it says nothing of
+// the BMC.
+type localError struct{ error }
+
+func (e *localError) Unwrap() error { return e.error }
+
+// localFile tells failures of reading a file from those of sending it.
+type localFile struct{ io.ReadCloser }
+
+func (f localFile) Read(b []byte) (int, error) {
+	n, err := f.ReadCloser.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = &localError{fmt.Errorf("read the file that is sent: %w", err)}
+	}
+	return n, err
 }
 
 // unsentError is a request for which no connection was made.

@@ -146,14 +146,14 @@ func (t *transport) request(ctx context.Context, c call, to *url.URL, payload []
 	}
 	req, err := http.NewRequestWithContext(ctx, c.method, to.String(), body)
 	if err != nil {
-		return nil, err
+		return nil, &localError{err}
 	}
 	if c.upload != nil {
 		file, err := c.upload.open()
 		if err != nil {
-			return nil, err
+			return nil, &localError{fmt.Errorf("open the file that is sent: %w", err)}
 		}
-		req.Body, req.ContentLength = file, c.upload.size // closed by the client
+		req.Body, req.ContentLength = localFile{file}, c.upload.size // closed by the client
 		req.Header.Set("Content-Type", c.upload.kind)
 	}
 	req.URL = to
