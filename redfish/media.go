@@ -65,9 +65,24 @@ func (s MediaSlot) CD() bool {
 }
 
 // Holds reports whether the slot has the image at a URL in it, perhaps written in
-// another way.
+// another way: where the BMC shows a URL, its host and path count, since every machine's
+// image may have one name; where it shows only a name, the name.
 func (s MediaSlot) Holds(image string) bool {
-	return s.Inserted && (s.Image == image || s.Image != "" && path.Base(s.Image) == path.Base(image))
+	if !s.Inserted || s.Image == "" || s.Image == image {
+		return s.Inserted && s.Image == image
+	}
+	want, err := url.Parse(image)
+	if err != nil {
+		return false
+	}
+	shown, err := url.Parse(s.Image)
+	switch {
+	case err == nil && shown.Host != "" && hostPort(shown) != hostPort(want):
+		return false
+	case err == nil && strings.Contains(shown.Path, "/"):
+		return path.Clean(shown.Path) == path.Clean(want.Path)
+	}
+	return s.Image == path.Base(want.Path)
 }
 
 // Media lists the virtual drives of the host, those of its system before those of

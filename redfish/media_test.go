@@ -48,6 +48,35 @@ func TestMediaSlots(t *testing.T) {
 	}
 }
 
+// TestHolds: every machine's image may have one name, so the name alone tells it only
+// where the BMC shows no more.
+func TestHolds(t *testing.T) {
+	for shown, holds := range map[string]bool{
+		image: true,
+		"HTTP://192.0.2.1:12000/m/../m/k3j5h2m4.iso": true,
+		"/m/k3j5h2m4.iso":                         true,
+		"k3j5h2m4.iso":                            true,
+		"http://192.0.2.2:12000/m/k3j5h2m4.iso":   false,
+		"http://192.0.2.1:12001/m/k3j5h2m4.iso":   false,
+		"http://192.0.2.1/m/k3j5h2m4.iso":         false,
+		"http://192.0.2.1:12000/old/k3j5h2m4.iso": false,
+		"/old/k3j5h2m4.iso":                       false,
+		"192.0.2.2:/m/k3j5h2m4.iso":               false,
+		"other.iso":                               false,
+		"":                                        false,
+	} {
+		if got := (redfish.MediaSlot{Inserted: true, Image: shown}).Holds(image); got != holds {
+			t.Errorf("a slot that shows %q holds it: %v, want %v", shown, got, holds)
+		}
+		if (redfish.MediaSlot{Image: shown}).Holds(image) {
+			t.Errorf("an empty slot that shows %q holds it", shown)
+		}
+	}
+	if !(redfish.MediaSlot{Inserted: true, Image: "http://bmc.example:80/a.iso"}).Holds("http://BMC.example/a.iso") {
+		t.Error("a port that its scheme implies is another")
+	}
+}
+
 func TestMediaInsertAndEject(t *testing.T) {
 	for _, c := range []struct {
 		name, tree string

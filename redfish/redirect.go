@@ -34,9 +34,6 @@ func (t *transport) redirected(from *url.URL, a *answer) (*url.URL, bool) {
 // hostPort is where a URL leads: a BMC that is asked at port 443 names itself
 // without it.
 func hostPort(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = "443"
-	}
+	port := firstOf(u.Port(), map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)])
 	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
