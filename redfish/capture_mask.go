@@ -32,6 +32,7 @@ type masks struct {
 	key   []byte
 	whole map[string]string // numbers that stand alone
 	words *strings.Replacer // numbers within texts
+	names *regexp.Regexp    // of hosts and domains, as words of texts; nil for none
 	ips   map[string]string
 }
 
@@ -52,6 +53,7 @@ func newMasks(docs map[string]any) *masks {
 			pairs[number] = mask
 		}
 	}
+	m.names = m.gatherNames(docs)
 	m.fakeAddresses(addresses, pairs)
 	m.words = longestFirst(pairs)
 	return m
@@ -74,7 +76,7 @@ func numberKey(key string) bool {
 			return true
 		}
 	}
-	return slices.Contains([]string{"nodeid", "uuid", "guid", "wwn", "wwpn", "wwnn", "hostname", "fqdn", "domainname", "dnsracname", "chassisserial", "boardserial"}, key)
+	return slices.Contains([]string{"nodeid", "uuid", "guid", "wwn", "wwpn", "wwnn", "chassisserial", "boardserial"}, key)
 }
 
 func (m *masks) gatherNumber(key, value string) {
@@ -92,6 +94,43 @@ func (m *masks) gatherNumber(key, value string) {
 		return // by their form
 	}
 	m.whole[clean] = m.shape(clean)
+}
+
+// nameKey tells a field that holds the name of a host or its domain.
+func nameKey(key string) bool {
+	return strings.HasSuffix(key, "fqdn") || strings.HasSuffix(key, "domainname") || key == "hostname" || key == "dnsracname"
+}
+
+// nameForm is one, and no sentence of a schema about it.
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+
+// nobodysName are what stands in such a field where no name was given, or what would be
+// taken for another word of the protocol.
+var nobodysName = []string{"localhost", "localdomain", "localhost.localdomain", "local", "default", "hostname", "fqdn", "system", "enabled", "disabled", "redfish"}
+
+// nameLength is from where on a name is replaced as a word of a text, not only alone.
+const nameLength = 4
+
+// gatherNames takes the names of hosts and domains, of whatever letters they are.
+func (m *masks) gatherNames(docs map[string]any) *regexp.Regexp {
+	var words []string
+	for _, doc := range docs {
+		eachText(doc, "", func(key, value string) {
+			name := text(value).clean()
+			if !nameKey(bareKey(key)) || !nameForm.MatchString(name) || slices.Contains(nobodysName, strings.ToLower(name)) || ipv4Text.MatchString(name) {
+				return
+			}
+			m.whole[name] = m.shape(name)
+			if len(name) >= nameLength {
+				words = append(words, regexp.QuoteMeta(name))
+			}
+		})
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	slices.SortFunc(words, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	return regexp.MustCompile(`\b(?:` + strings.Join(slices.Compact(words), "|") + `)\b`)
 }
 
 // oneDigit tells a number of one digit alone, which nobody has.
@@ -148,8 +187,11 @@ func (m *masks) text(value string) string {
 	if mask, ok := m.whole[strings.TrimSpace(value)]; ok {
 		return mask
 	}
-	if len(value) < wordLength {
+	if len(value) < min(wordLength, nameLength) {
 		return value
+	}
+	if m.names != nil {
+		value = m.names.ReplaceAllStringFunc(value, func(found string) string { return m.whole[found] })
 	}
 	value = m.words.Replace(value)
 	if strings.Contains(value, "-") {

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -223,6 +224,34 @@ func TestCaptureAnonymised(t *testing.T) {
 				t.Errorf("serials became one: %v", serials)
 			}
 		})
+	}
+}
+
+// TestCaptureAnonymisesNames: the name of a host tells whose it is, also without a digit.
+func TestCaptureAnonymisesNames(t *testing.T) {
+	tree := machineTree()
+	tree["/redfish/v1/Managers/a"] = []byte(`{"Id":"a","FQDN":"falcon.compute.example","HostName":"falcon","DNSDomainName":"compute.example","Note":"login at falcon, by falconer"}`)
+	tree[aSystem] = []byte(strings.Replace(string(tree[aSystem]), "{", `{"HostName":"localhost","Description":"localhost of compute.example",`, 1))
+	_, loaded, files := captureOf(t, open(t, serve(t, redfishtest.Options{Tree: tree})), redfish.CaptureOptions{Anonymise: true})
+	for _, known := range []string{"falcon.", `"falcon"`, "at falcon", "compute.example"} {
+		if strings.Contains(files, known) {
+			t.Errorf("%q is left", known)
+		}
+	}
+	for uri, kept := range map[string][]string{
+		"/redfish/v1/Managers/a": {`"Id": "a"`, "login at ", ", by falconer"},
+		aSystem:                  {`"HostName": "localhost"`, "localhost of "},
+	} {
+		for _, k := range kept {
+			if body := string(loaded.Tree[uri]); !strings.Contains(body, k) {
+				t.Errorf("%q is gone from %s", k, body)
+			}
+		}
+	}
+	m := string(loaded.Tree["/redfish/v1/Managers/a"])
+	name := regexp.MustCompile(`"HostName": "([a-z]{6})"`).FindStringSubmatch(m)
+	if name == nil || !strings.Contains(m, "login at "+name[1]+",") {
+		t.Errorf("the name is not the same twice: %s", m)
 	}
 }
 
