@@ -52,23 +52,23 @@ const LearnNodes = 4
 
 // Learn proposes limits from the records of good nodes: the median, less so many spreads (1.4826 times the median
 // deviation), and never above the lowest that was measured or below what the base says with a source. Counts are
-// learned where all agree. A node that fails the base is no good node and an error, as are nodes of one delivery
-// (the order in machine.json), unless somebody consents.
+// learned where all agree. A node that does not pass the base is no good node and an error, as are simulated ones,
+// a machine that comes twice, and nodes of one delivery (the order in machine.json), unless somebody consents.
 func Learn(nodes []*Record, l Lesson) ([]LearnedLimit, error) {
 	orders, err := l.fit(nodes)
 	if err != nil {
 		return nil, err
 	}
-	values, nodesWith := map[string][]float64{}, map[string]int{}
+	values, nodesWith, machines := map[string][]float64{}, map[string]int{}, map[string]string{}
 	for _, rec := range nodes {
 		j := Judge(rec, l.Base, l.Spec)
-		if bad := slices.IndexFunc(j.Findings, func(f Finding) bool { return f.Verdict == Fail }); bad >= 0 {
-			return nil, fmt.Errorf("%s is no good node: %s; leave it out", rec.Machine.Name, j.Findings[bad].Sentence())
+		if err := teaches(rec.Machine.Name, j, machines); err != nil {
+			return nil, err
 		}
 		here := map[string]bool{}
 		for _, f := range j.Findings {
 			if v, ok := f.Measured.(float64); ok && f.NotRun == "" {
-				key := f.Check + "/" + f.Quantity
+				key := f.Check + "/" + f.Quantity + " " + f.Unit
 				values[key], here[key] = append(values[key], v), true
 			}
 		}
@@ -79,7 +79,7 @@ func Learn(nodes []*Record, l Lesson) ([]LearnedLimit, error) {
 	var out []LearnedLimit
 	for _, q := range teachable {
 		one := LearnedLimit{Path: q.path}
-		key := q.check + "/" + q.quantity
+		key := q.check + "/" + q.quantity + " " + string(q.unit)
 		if nodesWith[key] < len(nodes) || !one.measure(values[key], q.relation, l.Spreads) || !one.above(l.Base.Limit(q.path), q.unit) {
 			continue
 		}
@@ -90,6 +90,28 @@ func Learn(nodes []*Record, l Lesson) ([]LearnedLimit, error) {
 		out = append(out, one)
 	}
 	return out, nil
+}
+
+// teaches says why nothing can be learned of a node, or nil: it failed or did not pass, it is no hardware, or it is a
+// machine that is among machines, which are nodes by serial number, already.
+func teaches(node string, j Judgement, machines map[string]string) error {
+	if bad := slices.IndexFunc(j.Findings, func(f Finding) bool { return f.Verdict == Fail }); bad >= 0 {
+		return fmt.Errorf("%s is no good node: %s; leave it out", node, j.Findings[bad].Sentence())
+	}
+	id := j.Machine.Identity
+	serial := firstWord(id.SystemSerial, firstWord(id.ChassisSerial, id.UUID))
+	switch {
+	case j.Simulated || j.StandIn:
+		return fmt.Errorf("%s was measured on a simulated machine or by stand-ins for its tools, which teach nothing about hardware; leave it out", node)
+	case j.Result != Passed && j.Result != PassedWithDeviations:
+		return fmt.Errorf("%s did not pass: %s; complete its test, or leave it out", node, j.Line)
+	case serial == "":
+		return fmt.Errorf("%s tells no serial number, so that nothing says that it is a machine of its own; leave it out", node)
+	case machines[serial] != "":
+		return fmt.Errorf("%s and %s are one machine, with the serial number %s; leave one out", machines[serial], node, serial)
+	}
+	machines[serial] = node
+	return nil
 }
 
 // fit says of which orders the nodes are, or why nothing can be learned of them.

@@ -17,11 +17,22 @@ func goodNodes(t *testing.T, base *burnin.Record, orders []string, rates []int) 
 	for i, order := range orders {
 		rec := copyRecord(base)
 		rec.Machine.Name, rec.Machine.Order = fmt.Sprintf("node%d", i+1), order
+		asHardware(rec, fmt.Sprintf("REAL%d", i+1))
 		fio := evidenceOf(t, rec, "load/fio")
 		fio.Out = bytes.Replace(fio.Out, []byte(`"bw_bytes": 3200000000`), fmt.Appendf(nil, `"bw_bytes": %d000000`, rates[i]), 1)
 		nodes[i] = rec
 	}
 	return nodes
+}
+
+// asHardware makes the record of a simulated machine one of a real one with a serial number of its own.
+func asHardware(rec *burnin.Record, serial string) {
+	old := rec.Machine.Wanted.Serial
+	rec.Machine.Wanted.Serial, rec.Meta.Simulated = serial, false
+	for _, e := range rec.Evidence {
+		e.Simulated, e.StandIn = false, false
+		e.Out = bytes.ReplaceAll(e.Out, []byte(old), []byte(serial))
+	}
 }
 
 func TestLearn(t *testing.T) {
@@ -114,6 +125,19 @@ func TestLearnRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %q", test.name, err, test.want)
 		case err == nil && (len(found) == 0 || !strings.Contains(found[0].Limit.Source, "consent: the lead: first rack")):
 			t.Errorf("%s: learned %+v", test.name, found)
+		}
+	}
+	four := func() []*burnin.Record { return goodNodes(t, base, []string{"PO1", "PO1", "PO2", "PO2"}, fast) }
+	for want, spoil := range map[string]func(rec *burnin.Record){
+		"node2 was measured on a simulated machine": func(rec *burnin.Record) { rec.Evidence[0].Simulated = true },
+		"by stand-ins for its tools":                func(rec *burnin.Record) { evidenceOf(t, rec, "load/fio").StandIn = true },
+		"node2 did not pass":                        func(rec *burnin.Record) { evidenceOf(t, rec, "after/kernel-log").Out = nil },
+		"node1 and node2 are one machine":           func(rec *burnin.Record) { asHardware(rec, "REAL1") },
+	} {
+		nodes := four()
+		spoil(nodes[1])
+		if _, err := burnin.Learn(nodes, burnin.Lesson{Base: p, Spec: spec, Spreads: 3}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	bad := goodNodes(t, base, []string{"PO1", "PO1", "PO2", "PO2"}, fast)
