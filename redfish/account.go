@@ -47,18 +47,14 @@ func (c *Client) ipmiEnabled(ctx context.Context) (bool, error) {
 	}
 	enabled, said := false, false
 	for _, m := range each[managerDoc](ctx, c, host.Links.value.ManagedBy, &gaps{}) {
-		if m == nil || m.Protocols == "" {
+		if m == nil {
 			continue
 		}
-		var doc struct {
-			IPMI maybe[struct {
-				Enabled flag `json:"ProtocolEnabled"`
-			}] `json:"IPMI"`
-		}
-		if _, err := c.get(ctx, m.Protocols, &doc); err != nil || !doc.IPMI.value.Enabled.ok {
+		ipmi, err := c.ipmiProtocol(ctx, m.Protocols)
+		if err != nil || !ipmi.On.ok {
 			continue
 		}
-		said, enabled = true, enabled || doc.IPMI.value.Enabled.value
+		said, enabled = true, enabled || ipmi.On.value
 	}
 	return enabled || !said, nil
 }

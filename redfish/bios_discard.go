@@ -35,8 +35,8 @@ func (c *Client) DiscardBIOS(ctx context.Context) error {
 	return nil
 }
 
-// DeleteJob removes a job that waits. One that is gone already is deleted.
-func (c *Client) DeleteJob(ctx context.Context, job string) error {
+// deleteJob removes a job that waits. One that is gone already is deleted.
+func (c *Client) deleteJob(ctx context.Context, job string) error {
 	_, err := c.t.act(ctx, call{method: http.MethodDelete, uri: job})
 	if s := statusOf(err); s == http.StatusNotFound || s == http.StatusGone {
 		return nil

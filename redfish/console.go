@@ -67,11 +67,40 @@ func (c *Client) consoleWay(ctx context.Context) (consoleWay, error) {
 		if m == nil || m.Console.value.On.ok && !m.Console.value.On.value {
 			continue
 		}
-		if slices.Contains(m.Console.value.Types, "IPMI") {
-			way.ipmi = "623"
+		if !slices.Contains(m.Console.value.Types, "IPMI") {
+			continue
+		}
+		ipmi, err := c.ipmiProtocol(ctx, m.Protocols)
+		if err != nil {
+			return consoleWay{}, fmt.Errorf("whether its console is to be had by IPMI: %w", err)
+		}
+		if !ipmi.On.ok || ipmi.On.value { // the console may be offered while IPMI over LAN is off
+			way.ipmi = ipmi.port()
 		}
 	}
 	return way, nil
+}
+
+// ipmiProtocolDoc is IPMI over LAN in a manager's NetworkProtocol.
+type ipmiProtocolDoc struct {
+	On   flag   `json:"ProtocolEnabled"`
+	Port number `json:"Port"`
+}
+
+func (d ipmiProtocolDoc) port() string { return consoleProtocol{Port: d.Port}.port(623) }
+
+// ipmiProtocol reads it; empty where the manager does not say.
+func (c *Client) ipmiProtocol(ctx context.Context, protocols link) (ipmiProtocolDoc, error) {
+	var doc struct {
+		IPMI maybe[ipmiProtocolDoc] `json:"IPMI"`
+	}
+	if protocols == "" {
+		return ipmiProtocolDoc{}, nil
+	}
+	if _, err := c.get(ctx, protocols, &doc); err != nil && !isAbsent(err) {
+		return ipmiProtocolDoc{}, err
+	}
+	return doc.IPMI.value, nil
 }
 
 // Console writes what the host sends to its serial console to out, until ctx ends, which

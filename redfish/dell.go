@@ -196,6 +196,9 @@ func (dell) obstacles(ctx context.Context, c *Client, host systemDoc) []Obstacle
 	return found
 }
 
+// discardJobs bounds the BIOS jobs that wait at once; one is usual.
+const discardJobs = 10
+
 // discard deletes the BIOS jobs that wait, then what they would have set (BIOS011:
 // with a job it cannot be deleted).
 func (dell) discard(ctx context.Context, c *Client, place biosPlace) error {
@@ -203,9 +206,19 @@ func (dell) discard(ctx context.Context, c *Client, place biosPlace) error {
 	if err != nil {
 		return err
 	}
-	for job, found := c.dellScheduled(ctx, queue); found; job, found = c.dellScheduled(ctx, queue) {
-		if err := c.DeleteJob(ctx, job); err != nil {
+	for n := 0; ; n++ {
+		job, found := c.dellScheduled(ctx, queue)
+		if !found {
+			break
+		}
+		if n == discardJobs {
+			return fmt.Errorf("BMC %s: job %s still waits after %d were deleted: delete it in iDRAC", c.cfg.Addr, link(job).id(), n)
+		}
+		if err := c.deleteJob(ctx, job); err != nil {
 			return err
+		}
+		if err := pause(ctx, c.cfg.Poll); err != nil {
+			return fmt.Errorf("BMC %s: %w", c.cfg.Addr, err)
 		}
 	}
 	var doc struct {

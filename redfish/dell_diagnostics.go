@@ -19,8 +19,7 @@ type dellService struct {
 			Shares words `json:"ShareType@Redfish.AllowableValues"`
 		}] `json:"#DellLCService.SupportAssistCollection"`
 		Screen maybe[struct {
-			Target text  `json:"target"`
-			Types  words `json:"FileType@Redfish.AllowableValues"`
+			Target text `json:"target"`
 		}] `json:"#DellLCService.ExportServerScreenShot"`
 	}] `json:"Actions"`
 }
@@ -102,7 +101,11 @@ func (dell) screen(ctx context.Context, c *Client) ([]byte, error) {
 		if err := json.Unmarshal(a.body, &doc); err != nil || doc.File == "" {
 			return nil, fmt.Errorf("BMC %s: %w: its answer has no picture", c.cfg.Addr, ErrUnsupported)
 		}
-		return base64.StdEncoding.DecodeString(doc.File)
+		picture, err := base64.StdEncoding.DecodeString(doc.File)
+		if err != nil {
+			return nil, fmt.Errorf("BMC %s: its picture of the screen cannot be read: %w", c.cfg.Addr, err)
+		}
+		return picture, nil
 	}
 	return base{}.screen(ctx, c)
 }

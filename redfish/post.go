@@ -26,12 +26,11 @@ func (c *Client) postDone(host systemDoc) (done, known bool) {
 	switch host.Progress.value.LastState {
 	case "", "None", "OEM":
 		return c.behaviour.postDone(host)
-	// A SYS-821GE stays at SystemHardwareInitializationComplete while its
-	// operating system runs.
-	case "SystemHardwareInitializationComplete", "OSBootStarted", "OSRunning":
+	case "OSBootStarted", "OSRunning":
 		return true, true
 	}
-	return false, true
+	done, _ = c.behaviour.postDone(host) // a vendor may mean more by a word than it says
+	return done, true
 }
 
 // BootProgress is how far the start of a host is, as its BMC tells.

@@ -1,8 +1,11 @@
 package redfish_test
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/rackproof/rackproof/redfish/redfishtest"
 )
 
 // TestBootProgressOfCapturedTrees: what each captured machine tells of its start.
@@ -21,5 +24,19 @@ func TestBootProgressOfCapturedTrees(t *testing.T) {
 				t.Errorf("%q, %v; want %q", got, err, want)
 			}
 		})
+	}
+}
+
+// TestPOSTOfOneVendor: at SystemHardwareInitializationComplete a host is in POST, except
+// on machines that stay there.
+func TestPOSTOfOneVendor(t *testing.T) {
+	tree := machineTree()
+	tree[aSystem] = []byte(strings.Replace(string(tree[aSystem]), "OSRunning", "SystemHardwareInitializationComplete", 1))
+	if done, known, err := open(t, serve(t, redfishtest.Options{Tree: tree})).POSTDone(t.Context()); done || !known || err != nil {
+		t.Errorf("of no known vendor: %v, %v, %v; want it in POST", done, known, err)
+	}
+	c, _ := start(t, "supermicro")
+	if done, known, err := c.POSTDone(t.Context()); !done || !known || err != nil {
+		t.Errorf("SYS-821GE: %v, %v, %v; want it done", done, known, err)
 	}
 }

@@ -79,7 +79,7 @@ func (p biosPlace) obstacles(uri link, err error) []Obstacle {
 		}
 		return []Obstacle{{
 			Kind: PendingValues, What: "BIOS values wait for a reset: " + strings.Join(names, ", ") + more,
-			Do: "any reset puts them into force; DiscardBIOS takes them back", Source: string(p.settings),
+			Do: "any reset puts them into force; to have none of them, take them back on the BMC's own page", Source: string(p.settings),
 		}}
 	}
 	return nil

@@ -21,6 +21,13 @@ func (supermicro) tells(root rootDoc, g *Greeting) {
 	g.Serial = root.Known.clean()
 }
 
+// postDone: a SYS-821GE stays at SystemHardwareInitializationComplete while its
+// operating system runs.
+func (supermicro) postDone(host systemDoc) (done, known bool) {
+	done = host.Progress.value.LastState == "SystemHardwareInitializationComplete"
+	return done, done
+}
+
 // identify finds the board's serial in the chassis' Oem part.
 func (supermicro) identify(_ context.Context, _ *Client, _ systemDoc, chassis []*chassisDoc, id *Identity) {
 	id.BoardSerial = firstOf(id.BoardSerial, serialIn(chassis, func(ch *chassisDoc) string {
