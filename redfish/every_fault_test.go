@@ -36,7 +36,8 @@ func verbs() []verb {
 		{"boot", func(ctx context.Context, c *redfish.Client) error {
 			return c.SetBoot(ctx, redfish.Boot{Target: "Pxe", Mode: "UEFI"})
 		}},
-		{"boot proof", func(ctx context.Context, c *redfish.Client) error { _, err := c.BootProof(ctx); return err }},
+		{"boot read", func(ctx context.Context, c *redfish.Client) error { _, err := c.Boot(ctx); return err }},
+		{"POST done", func(ctx context.Context, c *redfish.Client) error { _, _, err := c.POSTDone(ctx); return err }},
 		{"bios", func(ctx context.Context, c *redfish.Client) error {
 			changes, err := c.PlanBIOS(ctx, wish)
 			if err != nil {
