@@ -121,7 +121,7 @@ func openSSH(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sshd.Process.Kill(); _ = sshd.Wait() })
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	for deadline := time.Now().Add(patience); ; {
 		c, err := net.Dial("tcp", addr)
 		if err == nil {
 			_ = c.Close()
@@ -238,7 +238,7 @@ func TestInterruptedBurnin(t *testing.T) {
 		ended <- runMain(ctx, t, "burnin", "--local", "--profile", "l40s-8", "--duration", "60s", "--only", "cpu", "--out", out)
 	}()
 	started := filepath.Join(out, "load", ".stream")
-	for deadline := time.Now().Add(60 * time.Second); ; {
+	for deadline := time.Now().Add(patience); ; {
 		if _, err := os.Stat(started); err == nil {
 			break
 		}

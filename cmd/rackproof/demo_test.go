@@ -42,7 +42,7 @@ func TestDemo(t *testing.T) {
 	dir := t.TempDir()
 	var out, progress bytes.Buffer
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if code := Main(ctx, []string{"demo", "--keep", dir}, strings.NewReader(""), &out, &progress); code != exitHardware {
 		t.Fatalf("exit %d, want %d\n%s%s", code, exitHardware, progress.String(), out.String())

@@ -65,7 +65,7 @@ func TestTwoAtOnceInterruptedAndStopped(t *testing.T) {
 		first = second
 	}
 	k.refused(refused, first)
-	k.until("load", time.Minute, k.loaded)
+	k.until("load", patience, k.loaded)
 	late := k.start("run", "-f", k.batch())
 	late.wait()
 	k.refused(late, first)
@@ -78,7 +78,7 @@ func TestTwoAtOnceInterruptedAndStopped(t *testing.T) {
 		t.Error("an interrupt took the load down")
 	}
 	next := k.start("resume", "kill")
-	k.until("pick up", time.Minute, func() bool { return ownerAlive(k.state(), "kill") != "" })
+	k.until("pick up", patience, func() bool { return ownerAlive(k.state(), "kill") != "" })
 
 	began := time.Now()
 	if stop := k.start("stop", "--all"); stop.wait() != exitPassed {

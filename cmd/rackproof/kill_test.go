@@ -177,7 +177,7 @@ type process struct {
 // start starts a verb on the run's state folder; it ends with the test at the latest.
 func (k *killRun) start(args ...string) *process {
 	k.t.Helper()
-	ctx, cancel := context.WithTimeout(k.t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(k.t.Context(), patience)
 	k.t.Cleanup(cancel)
 	p := &process{cmd: exec.CommandContext(ctx, os.Args[0], append(args, "--state", k.state())...)}
 	p.cmd.Env = append(os.Environ(), asRackproof+"=1")

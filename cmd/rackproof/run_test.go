@@ -18,11 +18,15 @@ import (
 	"github.com/rackproof/rackproof/provision/journal"
 )
 
+// patience is how long a test waits for what must come: an end that computers with other
+// work, and the race detector, stay clear of.
+const patience = 10 * time.Minute
+
 // cli runs the program and returns its exit status and both streams.
 func cli(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	code = Main(ctx, args, strings.NewReader(""), &out, &errs)
 	return code, out.String(), errs.String()
