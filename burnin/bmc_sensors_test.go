@@ -105,12 +105,14 @@ func TestBMCSensors(t *testing.T) {
 		{"limits that are not set read 0", rows(cpu(61, "thresholds", map[string]any{"upper_critical": 0, "lower_critical": 0, "upper_fatal": 0, "lower_fatal": 0}), fan(5320)), "", "", nil, ""},
 		{
 			"nothing to hold temperatures against", rows(cpu(61, "health", "", "thresholds", nil), fan(5320), psu()), "", "",
-			map[string]string{"temperature/machine": "not_run"}, "without a limit of any",
+			map[string]string{"temperature/machine": "not_run"},
+			"without a limit of any",
 		},
 		{"nothing to hold one temperature against", rows(cpu(61, "health", "", "thresholds", nil), row("VR Temp", sensorTemperature, 41), fan(5320), psu()), "", "", nil, "1 of 1 in order over 1 readings; nearest to its limit: VR Temp at 41"},
 		{
 			"nothing to hold power against", rows(cpu(61), fan(5320), psu(), row("Total Power", sensorPower, 900, "health", "")), "", "",
-			map[string]string{"power/machine": "not_applicable"}, "recorded",
+			map[string]string{"power/machine": "not_applicable"},
+			"recorded",
 		},
 		{
 			"upper limits that are not set read 0", rows(cpu(61, "thresholds", map[string]any{"upper_critical": 0, "upper_caution": 0, "upper_fatal": 0}),
@@ -118,7 +120,8 @@ func TestBMCSensors(t *testing.T) {
 		},
 		{
 			"the nearest of those in order", good, rows(cpu(96), row("VR Temp", sensorTemperature, 41), fan(5320), psu()), rows(cpu(61), row("VR Temp", sensorTemperature, 41), fan(5320), psu()),
-			map[string]string{"temperature/CPU1": "fail", "temperature/machine": ""}, "nearest to its limit: VR Temp at 41",
+			map[string]string{"temperature/CPU1": "fail", "temperature/machine": ""},
+			"nearest to its limit: VR Temp at 41",
 		},
 		{"states that are no faults", rows(
 			row("SEL", sensorState, nil, "health", "", "states", []string{"Log area reset/cleared"}), row("ACPI State", sensorState, nil, "states", []string{"S0/G0: working"}),

@@ -254,9 +254,11 @@ func memoryErrorFaults() []hostFault {
 		},
 		{
 			name: "a machine check that nobody tells, beside an error",
-			edits: []gpuEdit{swap("after/kernel-log", "[  900.100000]",
-				"[  600.000000] mce: [Hardware Error]: Machine check events logged\n[  700.000000] some line\n"+oneCE+"[  900.100000]"),
-				swap("after/kernel-log", "[  700.000000] some line\n", strings.Repeat("[  700.000000] some line\n", 9))},
+			edits: []gpuEdit{
+				swap("after/kernel-log", "[  900.100000]",
+					"[  600.000000] mce: [Hardware Error]: Machine check events logged\n[  700.000000] some line\n"+oneCE+"[  900.100000]"),
+				swap("after/kernel-log", "[  700.000000] some line\n", strings.Repeat("[  700.000000] some line\n", 9)),
+			},
 			want: map[string]string{"memory.errors/corrected_events/DIMM P2-DIMMA1": "fail", "memory.errors/events/memory": "not_run"},
 		},
 		{

@@ -86,16 +86,16 @@ func (d *KernelLogData) after(i int) []KernelLine {
 // amdReport is the report of AMD's decoder that begins in line i: how bad it is stands in the
 // first line, what erred in the next.
 func (d *KernelLogData) amdReport(i int) string {
-	text := d.Lines[i].Text
+	report := []string{d.Lines[i].Text}
 	for _, l := range d.after(i) {
 		if amdSeverity.MatchString(l.Text) {
 			break // the next report
 		}
 		if amdStatus.MatchString(l.Text) || amdIPID.MatchString(l.Text) {
-			text += "; " + l.Text
+			report = append(report, l.Text)
 		}
 	}
-	return text
+	return strings.Join(report, "; ")
 }
 
 const checksLogged = "Machine check events logged"

@@ -99,8 +99,14 @@ firmware:
 		version      string
 		holds, known bool
 	}{
-		{bmc, "1.10.1", true, true}, {bmc, "1.9", false, true}, {bmc, "1.1A", false, false}, {Firmware{}, "1", false, false},
-		{bios, "1.5b", true, true}, {bios, "1.5", false, true}, {bios, "1.4", true, true}, {bios, "1.B", false, true},
+		{bmc, "1.10.1", true, true},
+		{bmc, "1.9", false, true},
+		{bmc, "1.1A", false, false},
+		{Firmware{}, "1", false, false},
+		{bios, "1.5b", true, true},
+		{bios, "1.5", false, true},
+		{bios, "1.4", true, true},
+		{bios, "1.B", false, true},
 	} {
 		if holds, known := c.of.Holds(c.version); holds != c.holds || known != c.known {
 			t.Errorf("%s of %v: holds %v, known %v", c.version, c.of.Entries, holds, known)

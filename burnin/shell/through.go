@@ -13,8 +13,7 @@ import (
 func (s *SSH) Name() string { return s.host() }
 
 // DialContext opens a TCP connection from the host: the host is the way to what is
-// beside it. The connection knows no deadlines, and ends with the one
-// under it. An error
+// beside it. The connection knows no deadlines, and ends with the one under it. An error
 // that wraps ErrLost says that the host is gone, and ErrForbidden that it lets nobody
 // through; any other is what it says of addr.
 func (s *SSH) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
