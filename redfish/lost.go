@@ -58,8 +58,12 @@ func (t *transport) explainBMC(err error, text string) string {
 		return fmt.Sprintf("BMC %s refused the connection: switched off, or not this VLAN", t.addr)
 	case oldTLS(text):
 		return fmt.Sprintf("BMC %s speaks only an outdated TLS (%s): update its firmware, or allow that for this BMC alone with `tls: {legacy: true}` or --tls-legacy", t.addr, text)
+	case strings.Contains(text, "negative serial"):
+		return fmt.Sprintf("BMC %s has a certificate with a negative serial number (%s): give it a new one, or run with GODEBUG=x509negativeserial=1 (rackproof has that built in)", t.addr, text)
+	case strings.Contains(text, "failed to parse certificate"): // before any pin is asked
+		return fmt.Sprintf("BMC %s has a certificate that cannot be read (%s): give it a new one; a pin does not help", t.addr, text)
 	case strings.Contains(text, "x509"), strings.Contains(text, "certificate"):
-		return fmt.Sprintf("BMC %s has a certificate that cannot be used (%s): install a good one, or pin it", t.addr, text)
+		return fmt.Sprintf("BMC %s has a certificate that is not trusted (%s): give it one of your authority, or pin it with `tls: {mode: pin}`", t.addr, text)
 	case strings.Contains(text, "no such host"):
 		return fmt.Sprintf("BMC name %s is not known here: check the batch file and the DNS", t.addr)
 	}
