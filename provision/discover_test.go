@@ -24,6 +24,11 @@ import (
 // serveTree serves a captured tree, or skips where the captures are not at hand.
 func serveTree(t *testing.T, name string) *redfishtest.BMC {
 	t.Helper()
+	return serveTreeAs(t, name, redfishtest.Options{})
+}
+
+func serveTreeAs(t *testing.T, name string, opts redfishtest.Options) *redfishtest.BMC {
+	t.Helper()
 	path := filepath.Join("..", "..", "shared", "redfish", name+".tar.gz")
 	if _, err := os.Stat(path); err != nil {
 		t.Skipf("captured trees are not at hand: %v", err)
@@ -32,7 +37,8 @@ func serveTree(t *testing.T, name string) *redfishtest.BMC {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bmc, err := redfishtest.Start(context.WithoutCancel(t.Context()), redfishtest.Options{Tree: tree})
+	opts.Tree = tree
+	bmc, err := redfishtest.Start(context.WithoutCancel(t.Context()), opts)
 	if err != nil {
 		t.Fatal(err)
 	}

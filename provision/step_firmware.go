@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -189,7 +187,15 @@ func laterReset(a, b string) string {
 // install sends one image and follows it to its end. It says what brings it into force.
 func (s firmwareUpdate) install(ctx context.Context, e *Env, p pendingFirmware) (reset string, err error) {
 	job := factFirmwareJob + p.name
-	if err := e.Act(ctx, s.sendAct(e, p, job)); err != nil {
+	u, err := e.updater(ctx)
+	if err != nil {
+		return "", err
+	}
+	image, token, err := e.offerFirmware(ctx, u, p)
+	if err != nil {
+		return "", err
+	}
+	if err := e.Act(ctx, s.sendAct(e, p, image, job)); err != nil {
 		if stuck, ok := errors.AsType[*Stuck](err); ok {
 			stuck.Looked = true
 			stuck.Do = "The BMC may be flashing: do not take its power away. Look at its firmware versions and its job queue; resume when it is idle."
@@ -197,7 +203,7 @@ func (s firmwareUpdate) install(ctx context.Context, e *Env, p pendingFirmware) 
 		return "", err
 	}
 	waits, err := e.followUpdate(ctx, e.Facts[job])
-	if err != nil {
+	if err = e.withdrawFirmware(token, image, err); err != nil {
 		return "", failedUpdate(e, p, err)
 	}
 	if waits {
@@ -211,13 +217,13 @@ const factFirmwareJob = "firmware_job_"
 
 // sendAct gives the BMC an image, once: after a lost answer nothing but the version
 // tells whether it is at work.
-func (s firmwareUpdate) sendAct(e *Env, p pendingFirmware, job string) Act {
+func (s firmwareUpdate) sendAct(e *Env, p pendingFirmware, image redfish.Image, job string) Act {
 	return Act{
 		Name: "firmware " + p.name, Poll: e.poll(),
 		Mark: func(ctx context.Context) (string, error) {
 			u, err := e.updater(ctx)
 			if err == nil {
-				err = errors.Join(p.file.unchanged(), u.CheckUpdate(ctx, p.image()))
+				err = errors.Join(p.file.unchanged(), u.CheckUpdate(ctx, image))
 			}
 			return p.now + " -> " + p.file.Version, err
 		},
@@ -240,7 +246,6 @@ func (s firmwareUpdate) sendAct(e *Env, p pendingFirmware, job string) Act {
 			if err != nil {
 				return err
 			}
-			image := p.image()
 			if err := p.file.unchanged(); err != nil {
 				return err
 			}
@@ -251,13 +256,6 @@ func (s firmwareUpdate) sendAct(e *Env, p pendingFirmware, job string) Act {
 			}
 			return e.Learn(ctx, Facts{job: named})
 		},
-	}
-}
-
-func (p pendingFirmware) image() redfish.Image {
-	return redfish.Image{
-		Name: filepath.Base(p.file.File), Size: p.file.Size,
-		Open: func() (io.ReadCloser, error) { return os.Open(p.file.File) },
 	}
 }
 
@@ -362,7 +360,11 @@ func (s firmwareUpdate) Plan(ctx context.Context, e *Env) ([]Change, error) {
 	var out []Change
 	resets := ""
 	for _, p := range pending {
-		if err := u.CheckUpdate(ctx, p.image()); err != nil {
+		image, err := e.firmwareImage(ctx, u, p, planToken)
+		if err == nil {
+			err = u.CheckUpdate(ctx, image)
+		}
+		if err != nil {
 			return nil, err
 		}
 		out = append(out, Change{Step: stepFirmware, What: p.name, Now: p.now, Want: fmt.Sprintf("%s (%s, SHA-256 %.16s…)", p.file.Version, filepath.Base(p.file.File), p.file.SHA256)})

@@ -167,6 +167,14 @@ func (p updatePlace) checkWay(image Image) error {
 	return nil
 }
 
+// Names reports whether the BMC lists a URI among the targets that can be named.
+func (w UpdateWays) Names(target string) bool {
+	return slices.ContainsFunc(w.Targets, func(a string) bool {
+		pattern, err := regexp.Compile("^(?:" + a + ")$")
+		return a == target || err == nil && pattern.MatchString(target)
+	})
+}
+
 // checkTargets compares with the inventory and with the list of targets, some of which
 // are patterns (a SYS-821GE has "…/CPLD_Backplane_(\d+)").
 func (c *Client) checkTargets(ctx context.Context, ways UpdateWays, targets []string) error {
@@ -177,10 +185,7 @@ func (c *Client) checkTargets(ctx context.Context, ways UpdateWays, targets []st
 	var wrong []error
 	for _, t := range targets {
 		i := slices.IndexFunc(have, func(f Firmware) bool { return f.URI == t })
-		allowed := slices.ContainsFunc(ways.Targets, func(a string) bool {
-			pattern, err := regexp.Compile("^(?:" + a + ")$")
-			return a == t || err == nil && pattern.MatchString(t)
-		})
+		allowed := ways.Names(t)
 		switch {
 		case len(ways.Targets) > 0 && !allowed:
 			wrong = append(wrong, fmt.Errorf("target %s: %w: it is not among those that can be updated", link(t).id(), ErrBadValue))

@@ -282,14 +282,17 @@ func minutesText(n int) string {
 }
 
 func planSummary(plans []provision.MachinePlan) string {
-	resets, stuck := 0, 0
+	resets, firmware, stuck := 0, 0, 0
 	for _, p := range plans {
 		if p.Problem != "" {
 			stuck++
 		}
 		for _, c := range p.Changes {
-			if c.What == "reset" {
+			switch {
+			case c.What == "reset":
 				resets++
+			case c.Step == "firmware":
+				firmware++
 			}
 		}
 	}
@@ -297,7 +300,7 @@ func planSummary(plans []provision.MachinePlan) string {
 	if len(plans) == 1 {
 		noun = " machine: "
 	}
-	s := strconv.Itoa(len(plans)) + noun + strconv.Itoa(resets) + " resets, 0 disks erased, 0 firmware changed"
+	s := strconv.Itoa(len(plans)) + noun + strconv.Itoa(resets) + " resets, 0 disks erased, " + strconv.Itoa(firmware) + " firmware changed"
 	if stuck > 0 {
 		s += ", " + strconv.Itoa(stuck) + " cannot be planned"
 	}

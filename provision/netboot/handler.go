@@ -32,6 +32,7 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET /b/{token}/{file}", s.file)
 	mux.HandleFunc("GET "+pxePath, s.pxe)
 	mux.HandleFunc("GET "+mediaPrefix+"{name}", s.media)
+	mux.HandleFunc("GET "+offerPrefix+"{token}/{name}", s.offered)
 	return mux
 }
 

@@ -33,7 +33,8 @@ type Server struct {
 // kept is the state file.
 type kept struct {
 	Port    int                `json:"port"`
-	Tickets map[string]*Ticket `json:"tickets"` // by token
+	Tickets map[string]*Ticket `json:"tickets"`          // by token
+	Offers  map[string]*Offer  `json:"offers,omitempty"` // likewise
 }
 
 // Start reads the state, listens and serves until Close.
