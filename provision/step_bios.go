@@ -165,7 +165,8 @@ func (s biosSettings) Do(ctx context.Context, e *Env) (Facts, error) {
 	if none || err != nil {
 		return nil, err
 	}
-	return nil, e.applyBIOS(ctx, c, w.want, "bios", true)
+	watch := e.watchBoot(ctx, c, s.Name())
+	return nil, watch.end(e.applyBIOS(ctx, c, w.want, "bios", true))
 }
 
 // applyBIOS brings attributes into force: stage what differs, reset once, wait,
@@ -188,7 +189,7 @@ func (e *Env) applyBIOS(ctx context.Context, c BMC, want map[string]any, name st
 		}
 	}
 	for ; ; round++ {
-		left, err := e.biosRound(ctx, c, want, changes, roundName(name, round))
+		left, err := e.biosRound(ctx, c, want, changes, roundName(name, round), keep)
 		if err != nil || len(left) == 0 {
 			return err
 		}
@@ -200,8 +201,9 @@ func (e *Env) applyBIOS(ctx context.Context, c BMC, want map[string]any, name st
 
 // biosRound stages, resets once, waits until what could be set in this round is in
 // force, and returns what depended on it and is left for another round: a BMC may
-// judge a setting by the values in force only.
-func (e *Env) biosRound(ctx context.Context, c BMC, want map[string]any, changes []redfish.BIOSChange, name string) ([]redfish.BIOSChange, error) {
+// judge a setting by the values in force only. Before a burn-in the last reset boots the
+// host as well.
+func (e *Env) biosRound(ctx context.Context, c BMC, want map[string]any, changes []redfish.BIOSChange, name string, boots bool) ([]redfish.BIOSChange, error) {
 	first, later := maps.Clone(want), map[string]any{}
 	for _, ch := range changes {
 		if ch.Round > 1 {
@@ -216,7 +218,14 @@ func (e *Env) biosRound(ctx context.Context, c BMC, want map[string]any, changes
 			return nil, err
 		}
 	}
-	if err := e.restart(ctx, c, name+" reset", nil); err != nil {
+	var begun func() bool
+	if boots && len(later) == 0 {
+		var err error
+		if begun, err = e.carryBoot(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.restart(ctx, c, name+" reset", begun); err != nil {
 		return nil, err
 	}
 	if job != "" {
@@ -355,6 +364,13 @@ func (biosSettings) Plan(ctx context.Context, e *Env) ([]Change, error) {
 	}
 	slices.SortFunc(out, func(a, b Change) int { return strings.Compare(a.What, b.What) })
 	if len(out) > 0 {
+		method, _, err := e.method(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if method.fromUs() {
+			e.Facts[FactCarried] = biosSettings{}.Name()
+		}
 		out = append(out, Change{Step: "bios", What: "reset", Want: "1"})
 		for range redfish.Rounds(changes) - 1 {
 			out = append(out, Change{Step: "bios", What: "reset", Want: "once more, where its BMC sets what depends on other settings only after them"})

@@ -139,16 +139,10 @@ func (b boot) Do(ctx context.Context, e *Env) (Facts, error) {
 
 // by boots the host that way.
 func (b boot) by(ctx context.Context, e *Env, c BMC, method BootMethod) (Facts, error) {
-	switch method {
-	case BootUEFIHTTP:
-		return nil, b.overHTTP(ctx, e, c)
-	case BootMedia:
-		return nil, b.fromMedia(ctx, e, c)
-	case BootPXE:
-		return nil, b.overPXE(ctx, e, c)
-	default:
-		return b.fromDisk(ctx, e, c)
+	if method.fromUs() {
+		return nil, b.fromUs(ctx, e, c, method)
 	}
+	return b.fromDisk(ctx, e, c)
 }
 
 func (boot) fromDisk(ctx context.Context, e *Env, c BMC) (Facts, error) {
@@ -194,11 +188,13 @@ func (e *Env) bootIsUp() bool {
 	return ok && t.Up != nil
 }
 
+const actOverride = "boot override"
+
 // overrideAct sets the boot override. It is seen as set, or as used up when the
 // boot has come already.
 func (e *Env) overrideAct(c BMC, want redfish.Boot, used func() bool) Act {
 	return Act{
-		Name: "boot override", Poll: e.poll(),
+		Name: actOverride, Poll: e.poll(),
 		Mark: func(context.Context) (string, error) { return want.Target + " " + want.HTTPBootURI, nil },
 		Seen: func(ctx context.Context, _ string) (Sight, error) {
 			if used != nil && used() {
@@ -268,6 +264,9 @@ func (b boot) Plan(ctx context.Context, e *Env) ([]Change, error) {
 	}
 	if note != "" {
 		target += " (" + note + ")"
+	}
+	if e.Facts[FactCarried] != "" {
+		return []Change{{Step: "boot", What: "boots", Now: "power " + string(state), Want: target + ", with the reset for the BIOS"}}, nil
 	}
 	return []Change{{Step: "boot", What: "reset", Want: "1"}, {Step: "boot", What: "boots", Now: "power " + string(state), Want: target}}, nil
 }

@@ -77,29 +77,22 @@ func (e *Env) bootSettings(ctx context.Context, c BMC) (map[string]any, error) {
 	return plan.BIOS, err
 }
 
-func (boot) overHTTP(ctx context.Context, e *Env, c BMC) error {
-	if _, err := e.bootTicket(ctx); err != nil {
-		return err
+// bootOverHTTP is the boot that the host's firmware fetches itself.
+func (e *Env) bootOverHTTP(ctx context.Context, c BMC) (imageBoot, error) {
+	t, err := e.bootTicket(ctx)
+	if err != nil {
+		return imageBoot{}, err
 	}
 	plan, err := e.httpBoot(ctx, c)
 	if err != nil {
-		return err
-	}
-	fetched := e.bootFetched
-	if err := e.Act(ctx, e.overrideAct(c, plan.Override, fetched)); err != nil {
-		return err
-	}
-	if err := e.restart(ctx, c, "boot reset", fetched); err != nil {
-		return err
+		return imageBoot{}, err
 	}
 	host, err := facing(ctx, e.Machine.BMC, e.Boot.Addr)
 	if err != nil {
-		return err
+		return imageBoot{}, err
 	}
-	stuck := Stuck{
-		Why:  fmt.Sprintf("the machine was reset and never fetched %s/b/…", strings.SplitN(e.Boot.URL(host, ""), "/b/", 2)[0]),
-		Do:   "Check the link of its boot NIC, its VLAN, a firewall on this machine, and that HTTP boot is on in the BIOS. It is booted again on resume.",
-		Anew: true, Suspect: true,
-	}
-	return e.WaitFor(ctx, e.poll()/4, stuck, func() (bool, error) { return fetched(), nil })
+	return imageBoot{token: t.Token, override: plan.Override, begun: e.bootFetched, nobody: func() (string, string) {
+		return fmt.Sprintf("the machine was reset and never fetched %s/b/…", strings.SplitN(e.Boot.URL(host, ""), "/b/", 2)[0]),
+			"Check the link of its boot NIC, its VLAN, a firewall on this machine, and that HTTP boot is on in the BIOS. It is booted again on resume."
+	}}, nil
 }

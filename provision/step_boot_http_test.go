@@ -2,7 +2,9 @@ package provision
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,7 +42,7 @@ func (p planningBMC) SetPower(ctx context.Context, a redfish.PowerAction) error 
 }
 
 // TestBootURIAmongBIOSSettings: the URL is staged with the burn-in's settings, one
-// reset brings both into force, a second boots; and handover puts back what was found.
+// reset brings both into force and boots; and handover puts back what was found.
 func TestBootURIAmongBIOSSettings(t *testing.T) {
 	f := planningBMC{mediaBMC: &mediaBMC{fakeBMC: newFakeBMC()}, inBIOS: true}
 	e := mediaEnv(t, f.mediaBMC)
@@ -63,7 +65,7 @@ func TestBootURIAmongBIOSSettings(t *testing.T) {
 	if err := carryOut(t, boot{}, e); err != nil {
 		t.Fatal(err)
 	}
-	if f.resets != 2 || f.boot.HTTPBootURI != "" || e.Facts[FactBoot] != "uefi-http" || e.Facts[FactToken] != ticket.Token {
+	if f.resets != 1 || f.acts["boot"] != 1 || f.boot.HTTPBootURI != "" || e.Facts[FactBoot] != "uefi-http" || e.Facts[FactToken] != ticket.Token {
 		t.Errorf("after %d resets boot %+v, facts %v", f.resets, f.boot, e.Facts)
 	}
 	if found, err := biosFound(e.Facts); err != nil || found["BootURI"] != "" || found["HTTPBoot"] != "Disabled" {
@@ -74,6 +76,96 @@ func TestBootURIAmongBIOSSettings(t *testing.T) {
 	}
 	if want, _, err := (handover{}).settings(t.Context(), e, f); err != nil || want["BootURI"] != "" || want["IOMMU"] != "Enabled" {
 		t.Errorf("handover would set %v, %v", want, err)
+	}
+}
+
+// TestBootGoesWithTheBIOS: settings and boot share a reset where the BMC takes both at
+// once, and a boot that was lost on the way is set again. What is planned says so.
+func TestBootGoesWithTheBIOS(t *testing.T) {
+	for _, test := range []struct {
+		name          string
+		refused       bool // the override, while settings wait for the reset
+		lost          bool // the override, in the first reset
+		resets, boots int
+	}{
+		{name: "both at once", resets: 1, boots: 1},
+		{name: "no override beside pending settings", refused: true, resets: 2, boots: 2},
+		{name: "the reset for the settings loses the override", lost: true, resets: 2, boots: 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := &carryingBMC{mediaBMC: &mediaBMC{fakeBMC: newFakeBMC()}, refused: test.refused, lost: test.lost}
+			e := mediaEnv(t, f.mediaBMC)
+			e.open.bmc = func(context.Context, Machine) (BMC, error) { return f, nil }
+			f.boot.Allowed, e.Machine.Boot.Method = []string{"Hdd", "UefiHttp"}, BootUEFIHTTP
+
+			plan, err := biosSettings{}.Plan(t.Context(), e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			boots, err := boot{}.Plan(t.Context(), e)
+			resets := slices.DeleteFunc(append(plan, boots...), func(c Change) bool { return c.What != "reset" })
+			if err != nil || len(resets) != 1 {
+				t.Errorf("planned resets %v, %v; want one", resets, err)
+			}
+			delete(e.Facts, FactCarried)
+
+			if err := carryOut(t, biosSettings{}, e); err != nil {
+				t.Fatal(err)
+			}
+			clear(e.intents) // as the journal does behind a step
+			if err := carryOut(t, boot{}, e); err != nil {
+				t.Fatal(err)
+			}
+			if f.resets != test.resets || f.acts["boot"] != test.boots || f.attrs["IOMMU"] != "Disabled" || !e.bootFetched() {
+				t.Errorf("%d resets, acts %v, %v; want %d resets and %d overrides", f.resets, f.acts, f.attrs, test.resets, test.boots)
+			}
+		})
+	}
+}
+
+// carryingBMC boots over HTTP what its override says, once.
+type carryingBMC struct {
+	*mediaBMC
+	refused, lost bool
+}
+
+func (f *carryingBMC) SetBoot(ctx context.Context, b redfish.Boot) error {
+	if err := f.fakeBMC.SetBoot(ctx, b); err != nil || !f.refused || len(f.pending) == 0 {
+		return err
+	}
+	f.boot.Target, f.boot.Enabled = "None", "Disabled"
+	return errors.New("a configuration job is pending")
+}
+
+func (f *carryingBMC) SetPower(ctx context.Context, a redfish.PowerAction) error {
+	lost := f.lost && len(f.pending) > 0
+	if err := f.fakeBMC.SetPower(ctx, a); err != nil {
+		return err
+	}
+	if f.boot.Target == "UefiHttp" && f.boot.Enabled == "Once" && !lost {
+		f.get(f.boot.HTTPBootURI)
+	}
+	f.boot.Target, f.boot.Enabled = "None", "Disabled"
+	return nil
+}
+
+// TestBootIsBootedAgain: a second try of the settings resets a host that runs the image:
+// that boot is over, and only one that comes behind the reset counts.
+func TestBootIsBootedAgain(t *testing.T) {
+	f := &carryingBMC{mediaBMC: &mediaBMC{fakeBMC: newFakeBMC()}}
+	e := mediaEnv(t, f.mediaBMC)
+	e.open.bmc = func(context.Context, Machine) (BMC, error) { return f, nil }
+	f.boot.Allowed, e.Machine.Boot.Method = []string{"Hdd", "UefiHttp"}, BootUEFIHTTP
+	ticket, _ := e.Boot.Find(e.Machine.Name, e.Attempt)
+	f.get(e.Boot.URL("127.0.0.1", ticket.Token)) // of the first try
+	if !e.bootFetched() {
+		t.Fatal("the first try did not boot")
+	}
+	if _, err := e.carryBoot(t.Context(), f); err != nil || e.bootFetched() || f.boot.Target != "UefiHttp" {
+		t.Errorf("before the reset: %v, booted %v, override %+v", err, e.bootFetched(), f.boot)
+	}
+	if err := e.restart(t.Context(), f, "bios reset", e.bootFetched); err != nil || !e.bootFetched() || f.resets != 1 {
+		t.Errorf("behind it: %v, booted %v after %d resets", err, e.bootFetched(), f.resets)
 	}
 }
 

@@ -71,14 +71,16 @@ func (b *mediaBoot) holding(ctx context.Context) ([]redfish.MediaSlot, error) {
 	return slices.DeleteFunc(slots, func(s redfish.MediaSlot) bool { return !s.Holds(b.url) }), err
 }
 
-// insert puts the image into a drive, and empties every other that a machine could
-// boot from: which of two CDs it takes is not ours to say.
+// insert puts the image into a drive, where it is in none, and empties every other that a
+// machine could boot from: which of two CDs it takes is not ours to say.
 func (b *mediaBoot) insert(ctx context.Context) error {
 	slots, err := b.drive.Media(ctx)
 	if err != nil {
 		return err
 	}
+	held := false
 	for _, s := range slots {
+		held = held || s.Holds(b.url)
 		if !s.Inserted || !s.CD() || s.Holds(b.url) {
 			continue
 		}
@@ -86,6 +88,9 @@ func (b *mediaBoot) insert(ctx context.Context) error {
 		if err := b.drive.EjectMedia(ctx, s); err != nil {
 			return err
 		}
+	}
+	if held {
+		return nil
 	}
 	_, err = b.drive.InsertMedia(ctx, b.url)
 	return err
@@ -127,45 +132,23 @@ func (b *mediaBoot) insertAct() Act {
 	}
 }
 
-// fromMedia boots the image once, and ejects it when the host has shown that it runs.
-func (boot) fromMedia(ctx context.Context, e *Env, c BMC) error {
+// bootFromMedia is a boot from a virtual drive.
+func (e *Env) bootFromMedia(ctx context.Context, c BMC) (imageBoot, error) {
 	b, _, err := e.mediaBoot(ctx, c, true)
 	if err != nil {
-		return err
+		return imageBoot{}, err
 	}
-	if !b.booted() {
-		if err := e.Act(ctx, b.insertAct()); err != nil {
-			return err
-		}
-		want := redfish.Boot{Target: "Cd", Enabled: "Once", Mode: "UEFI"}
-		if err := e.Act(ctx, e.overrideAct(c, want, b.booted)); err != nil {
-			return err
-		}
-		if err := e.restart(ctx, c, "boot reset", b.booted); err != nil {
-			return err
-		}
-		err := e.WaitFor(ctx, e.poll()/4, Stuck{Anew: true, Suspect: true}, func() (bool, error) { return b.booted(), nil })
-		if err != nil {
-			return b.silent(err)
-		}
-	}
-	return b.eject(ctx)
+	return imageBoot{token: b.token, override: redfish.Boot{Target: "Cd", Enabled: "Once", Mode: "UEFI"}, begun: b.booted, nobody: b.silent, drive: b}, nil
 }
 
 // silent says how far a boot came from which nobody was heard.
-func (b *mediaBoot) silent(err error) error {
-	s, ok := err.(*Stuck) //nolint:errorlint // as WaitFor made it
-	if !ok {
-		return err
-	}
+func (b *mediaBoot) silent() (why, do string) {
 	if b.ticket().MediaRead.IsZero() {
-		s.Why = fmt.Sprintf("the BMC shows the image %s as inserted and never fetched it", b.url)
-		s.Do = "Check that the BMC reaches this machine at that address: VLAN, firewall, netboot.listen. It is inserted and booted again on resume."
-		return s
+		return fmt.Sprintf("the BMC shows the image %s as inserted and never fetched it", b.url),
+			"Check that the BMC reaches this machine at that address: VLAN, firewall, netboot.listen. It is inserted and booted again on resume."
 	}
-	s.Why = fmt.Sprintf("the BMC fetched the image %s, and no host that booted it was heard of", b.url)
-	s.Do = fmt.Sprintf("Look at the console: the host must start from the virtual CD, and then reach %s. It is booted again on resume.", b.ticket().Base)
-	return s
+	return fmt.Sprintf("the BMC fetched the image %s, and no host that booted it was heard of", b.url),
+		fmt.Sprintf("Look at the console: the host must start from the virtual CD, and then reach %s. It is booted again on resume.", b.ticket().Base)
 }
 
 // doneFromMedia: the host runs, and the drive is empty again.

@@ -146,6 +146,23 @@ func (s *Server) Find(machine string, attempt int) (Ticket, bool) {
 	return Ticket{}, false
 }
 
+// Again forgets that a host came for the ticket, since it is reset and boots again.
+func (s *Server) Again(token string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.kept.Tickets[token]
+	if t == nil || t.Fetched.IsZero() && t.Seeded.IsZero() && t.MediaRead.IsZero() && t.Up == nil {
+		return nil
+	}
+	before := *t
+	t.Fetched, t.Seeded, t.MediaRead, t.Up = time.Time{}, time.Time{}, time.Time{}, nil
+	if err := s.save(); err != nil {
+		*t = before
+		return err
+	}
+	return nil
+}
+
 // URL is what a machine that reaches us at host must fetch: a program for UEFI where
 // the image has a stub, else a script for iPXE.
 func (s *Server) URL(host, token string) string {
