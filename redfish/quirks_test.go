@@ -35,7 +35,7 @@ var quirkTests = map[int]string{
 	54: "TestMediaInsertAndEject", 55: "TestMediaInsertAndEject", 56: "TestMediaInsertAndEject", 57: "TestMediaSlots",
 	66: "TestResetNotOnTheList", 67: "TestPowerLadder", 68: "TestPowerLadder", 69: "TestBIOSFromWishToProof", 70: "TestJobVerdict",
 	71: "TestBIOSFromWishToProof", 72: "TestSessionFaults", 73: "TestExpiredSessionIsRenewedOnce", 74: "TestFirstPassword", 76: "TestSessionFaults",
-	77: "TestDisfiguredTrees", 78: "TestLegacyTLS", 79: "TestCertificatePin", 80: "TestForeignLogin", 81: "TestStrainedBMCIsReadAlone", 82: "TestStrainedBMCIsReadAlone",
+	77: "TestDisfiguredTrees", 78: "TestLegacyTLS", 79: "TestNegativeSerial", 80: "TestForeignLogin", 81: "TestStrainedBMCIsReadAlone", 82: "TestStrainedBMCIsReadAlone",
 }
 
 // TestQuirksHaveTests: every test that is named exists.

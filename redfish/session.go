@@ -106,6 +106,8 @@ func (s *session) open(ctx context.Context) error {
 		return s.openBasic(lctx, failure, sessionLimit(a.status, failure))
 	case notReady(failure):
 		return s.starting(failure)
+	case unsaid(failure):
+		return s.forbid()
 	}
 	return fmt.Errorf("login: %w", failure)
 }
@@ -140,12 +142,30 @@ func (s *session) accept(ctx context.Context, a *answer) error {
 
 // refuse ends all trying: the BMC did not take the password.
 func (s *session) refuse() error {
+	return s.remember(fmt.Errorf("BMC %s: %w for user %q (one try, I stop here: BMCs lock after few). Check 0/O and 1/I on the tag", s.t.addr, ErrAuth, s.user))
+}
+
+// forbid is refuse for a login that was answered 403 and a page without a reason. Some
+// BMCs say so that a password is due for change; it may be a wrong one or a lock too.
+func (s *session) forbid() error {
+	return s.remember(fmt.Errorf("BMC %s: %w for user %q, with 403 and no reason (one try, I stop here: BMCs lock after few). The password may be due for change, or the user may not log in: try it at the BMC's web page, then update the password reference",
+		s.t.addr, ErrAuth, s.user))
+}
+
+// unsaid recognises a 403 of which nothing that the BMC says tells the cause.
+func unsaid(failure error) bool {
+	return statusOf(failure) == http.StatusForbidden &&
+		!errors.Is(failure, ErrPasswordChange) && !errors.Is(failure, ErrLicence) && !errors.Is(failure, ErrLockdown)
+}
+
+// remember keeps a refusal for this session and, where there is a store, beyond it.
+func (s *session) remember(refusal error) error {
 	if s.refusals != nil {
 		if err := s.refusals.Refuse(s.t.key, s.user, s.password); err != nil {
 			s.t.log.Warn("a refused login is not remembered", "bmc", s.t.addr, "err", err)
 		}
 	}
-	return s.stop(fmt.Errorf("BMC %s: %w for user %q (one try, I stop here: BMCs lock after few). Check 0/O and 1/I on the tag", s.t.addr, ErrAuth, s.user))
+	return s.stop(refusal)
 }
 
 func (s *session) stop(err error) error {
@@ -204,6 +224,8 @@ func (s *session) openBasic(ctx context.Context, why error, full bool) error {
 			s.t.addr, ErrSessionLimit, why)
 	case errors.Is(err, ErrAuth):
 		return s.refuse()
+	case unsaid(err):
+		return s.forbid()
 	}
 	return fmt.Errorf("login: %w (%w)", err, why)
 }

@@ -188,7 +188,7 @@ func (t *transport) exchange(req *http.Request) (*answer, error) {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
-	if err != nil {
+	if err != nil && resp.StatusCode != http.StatusUnauthorized { // a forgotten session, whose page of HTML some cut off (check_redfish #90)
 		return nil, err
 	}
 	if len(body) > maxBody {

@@ -132,6 +132,14 @@ var catalogue = []Fault{
 		Doc: "the session of the next request that shows a token is gone: 401 with HTML",
 	},
 	{
+		Name: "session-expires-cut", Quirk: 73, Seen: "check_redfish 90",
+		Doc: "as session-expires, and the connection ends in the middle of the chunked page",
+	},
+	{
+		Name: "login-forbidden", Quirk: 74, Seen: "libredfish: 403 with a page of HTML",
+		Doc: "a login is refused with 403 and HTML that gives no reason",
+	},
+	{
 		Name: "auth-fails", Seen: "wrong tag password",
 		Doc: "every credential is refused: 401",
 	},

@@ -13,6 +13,7 @@ type reply struct {
 	raw         []byte
 	contentType string
 	stream      chan []byte // events to send until it is closed, instead of a body
+	cutShort    bool        // the connection ends in the middle of the body
 }
 
 func (r reply) with(name, value string) reply {

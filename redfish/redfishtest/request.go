@@ -154,6 +154,11 @@ func (b *BMC) send(w http.ResponseWriter, answer reply) {
 		w.Header().Set("Content-Type", answer.contentType)
 	}
 	w.WriteHeader(answer.status)
+	if answer.cutShort {
+		_, _ = w.Write(answer.raw[:len(answer.raw)/2])
+		_ = http.NewResponseController(w).Flush() // chunked, for want of a length
+		panic(http.ErrAbortHandler)
+	}
 	if len(answer.raw) > 0 {
 		_, _ = w.Write(answer.raw) // a client that left is not our trouble
 	}

@@ -64,9 +64,8 @@ func (b *BMC) authorize(req *request) (reply, bool) {
 		return reply{}, false
 	}
 	if token := req.header.Get("X-Auth-Token"); token != "" {
-		if _, ok := b.faults.fire("session-expires"); ok {
-			b.expire(token)
-			return b.unauthorized(htmlReply(http.StatusUnauthorized)), true
+		if answer, gone := b.expiresNow(token); gone {
+			return answer, true
 		}
 		s, ok := b.sessions.open[token]
 		if _, fails := b.faults.fire("auth-fails"); !ok || fails {
@@ -79,6 +78,19 @@ func (b *BMC) authorize(req *request) (reply, bool) {
 		return b.unauthorized(wrongCredentials()), true
 	}
 	return b.mustChangePassword(req)
+}
+
+// expiresNow plays a session that ends at this request.
+func (b *BMC) expiresNow(token string) (reply, bool) {
+	_, whole := b.faults.fire("session-expires")
+	_, cut := b.faults.fire("session-expires-cut")
+	if !whole && !cut {
+		return reply{}, false
+	}
+	b.expire(token)
+	answer := htmlReply(http.StatusUnauthorized)
+	answer.cutShort = cut
+	return b.unauthorized(answer), true
 }
 
 // accepts checks a login and keeps the lockout's count.
@@ -123,6 +135,9 @@ func wrongCredentials() reply {
 func (b *BMC) login(req *request) reply {
 	if _, ok := b.faults.fire("basic-refused"); ok && req.basic {
 		return b.unauthorized(wrongCredentials())
+	}
+	if _, ok := b.faults.fire("login-forbidden"); ok {
+		return b.unauthorized(htmlReply(http.StatusForbidden))
 	}
 	if !b.accepts(text(req.body, "UserName"), text(req.body, "Password")) {
 		return b.unauthorized(wrongCredentials())
