@@ -51,7 +51,7 @@ const (
 	FactLoad        = "load"          // time under load, where it is not the spec's
 	FactUnmapped    = "bios_unmapped" // wishes that the board has no attribute for
 	FactBoot        = "boot_method"   // how the host was brought up
-	FactCarried     = "boot_carried"  // step whose reset boots the host too; "" = none
+	FactCarried     = "boot_carried"  // step whose reset serves the ones behind it too, and boots the host; "" = none
 	FactToken       = "token"         // one-time token of this boot; public once it was on the wire
 	FactHostKey     = "host_key"      // SSH public key that we injected
 	FactReset       = "last_reset"    // of the BMC, after our boot

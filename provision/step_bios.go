@@ -221,7 +221,7 @@ func (e *Env) biosRound(ctx context.Context, c BMC, want map[string]any, changes
 	var begun func() bool
 	if boots && len(later) == 0 {
 		var err error
-		if begun, err = e.carryBoot(ctx, c); err != nil {
+		if begun, err = e.carryBoot(ctx, c, name); err != nil {
 			return nil, err
 		}
 	}
@@ -364,14 +364,10 @@ func (biosSettings) Plan(ctx context.Context, e *Env) ([]Change, error) {
 	}
 	slices.SortFunc(out, func(a, b Change) int { return strings.Compare(a.What, b.What) })
 	if len(out) > 0 {
-		method, _, err := e.method(ctx, c)
-		if err != nil {
-			return nil, err
+		if e.Facts[FactCarried] == "" {
+			e.Facts[FactCarried] = "bios"
+			out = append(out, Change{Step: "bios", What: "reset", Want: "1"})
 		}
-		if method.fromUs() {
-			e.Facts[FactCarried] = biosSettings{}.Name()
-		}
-		out = append(out, Change{Step: "bios", What: "reset", Want: "1"})
 		for range redfish.Rounds(changes) - 1 {
 			out = append(out, Change{Step: "bios", What: "reset", Want: "once more, where its BMC sets what depends on other settings only after them"})
 		}

@@ -265,8 +265,8 @@ func (b boot) Plan(ctx context.Context, e *Env) ([]Change, error) {
 	if note != "" {
 		target += " (" + note + ")"
 	}
-	if e.Facts[FactCarried] != "" {
-		return []Change{{Step: "boot", What: "boots", Now: "power " + string(state), Want: target + ", with the reset for the BIOS"}}, nil
+	if step := e.Facts[FactCarried]; step != "" && method.fromUs() {
+		return []Change{{Step: "boot", What: "boots", Now: "power " + string(state), Want: target + ", with the reset of step " + step}}, nil
 	}
 	return []Change{{Step: "boot", What: "reset", Want: "1"}, {Step: "boot", What: "boots", Now: "power " + string(state), Want: target}}, nil
 }

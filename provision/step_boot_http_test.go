@@ -161,7 +161,7 @@ func TestBootIsBootedAgain(t *testing.T) {
 	if !e.bootFetched() {
 		t.Fatal("the first try did not boot")
 	}
-	if _, err := e.carryBoot(t.Context(), f); err != nil || e.bootFetched() || f.boot.Target != "UefiHttp" {
+	if _, err := e.carryBoot(t.Context(), f, "bios"); err != nil || e.bootFetched() || f.boot.Target != "UefiHttp" {
 		t.Errorf("before the reset: %v, booted %v, override %+v", err, e.bootFetched(), f.boot)
 	}
 	if err := e.restart(t.Context(), f, "bios reset", e.bootFetched); err != nil || !e.bootFetched() || f.resets != 1 {

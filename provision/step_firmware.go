@@ -167,7 +167,7 @@ func (s firmwareUpdate) Do(ctx context.Context, e *Env) (Facts, error) {
 		}
 		resets = laterReset(resets, reset)
 	}
-	if err := s.bringIntoForce(ctx, e, resets); err != nil {
+	if err := s.bringIntoForce(ctx, e, pending, resets); err != nil {
 		return nil, err
 	}
 	return nil, s.waitVersions(ctx, e, pending)
@@ -293,7 +293,7 @@ func failedUpdate(e *Env, p pendingFirmware, err error) error {
 }
 
 // bringIntoForce resets once for all that were installed.
-func (firmwareUpdate) bringIntoForce(ctx context.Context, e *Env, reset string) error {
+func (firmwareUpdate) bringIntoForce(ctx context.Context, e *Env, installed []pendingFirmware, reset string) error {
 	if reset != "host" && reset != "ac" {
 		return nil
 	}
@@ -304,11 +304,18 @@ func (firmwareUpdate) bringIntoForce(ctx context.Context, e *Env, reset string) 
 	if reset == "ac" {
 		return e.acCycle(ctx, c, "firmware")
 	}
+	if !slices.ContainsFunc(installed, pendingFirmware.ofBIOS) {
+		return e.resetForAll(ctx, c, stepFirmware)
+	}
 	if err := e.restart(ctx, c, "firmware reset", nil); err != nil {
 		return err
 	}
 	return e.waitPOST(ctx, c)
 }
+
+// ofBIOS: a new BIOS may have other settings and forget those that wait, so it starts by
+// itself before any is set.
+func (p pendingFirmware) ofBIOS() bool { return p.name == "BIOS" }
 
 // waitVersions waits until the BMC shows what was installed: it reads some versions
 // late, and is away while it restarts.
@@ -369,6 +376,9 @@ func (s firmwareUpdate) Plan(ctx context.Context, e *Env) ([]Change, error) {
 		}
 		out = append(out, Change{Step: stepFirmware, What: p.name, Now: p.now, Want: fmt.Sprintf("%s (%s, SHA-256 %.16s…)", p.file.Version, filepath.Base(p.file.File), p.file.SHA256)})
 		resets = laterReset(resets, p.want.Resets)
+	}
+	if resets == "host" && !slices.ContainsFunc(pending, pendingFirmware.ofBIOS) {
+		e.Facts[FactCarried] = stepFirmware
 	}
 	if resets == "host" || resets == "ac" {
 		out = append(out, Change{Step: stepFirmware, What: "reset", Want: "1"})

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -141,6 +142,42 @@ func TestFirmwareInOrder(t *testing.T) {
 			t.Error("no evidence of the new firmware")
 		}
 	})
+}
+
+// TestFirmwareSharesItsReset: what waits for a reset of the host gets the one that brings
+// the settings into force; a new BIOS starts by itself before they are set.
+func TestFirmwareSharesItsReset(t *testing.T) {
+	for component, resets := range map[string]int{"CPLD": 1, "BIOS": 2} {
+		t.Run(component, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, f := firmwareEnv(t, component)
+				cpld := e.Profile.Firmware["CPLD"]
+				cpld.Resets = "host"
+				e.Profile.Firmware["CPLD"] = cpld
+				var planned []Change
+				for _, s := range []Planner{firmwareUpdate{}, biosSettings{}} {
+					changes, err := s.Plan(t.Context(), e)
+					if err != nil {
+						t.Fatal(err)
+					}
+					planned = append(planned, changes...)
+				}
+				if n := len(slices.DeleteFunc(planned, func(c Change) bool { return c.What != "reset" })); n != resets {
+					t.Errorf("%d resets planned, want %d", n, resets)
+				}
+				delete(e.Facts, FactCarried)
+				for _, s := range []Step{firmwareUpdate{}, biosSettings{}} {
+					if err := carryOut(t, s, e); err != nil {
+						t.Fatal(err)
+					}
+					clear(e.intents) // as the journal does behind a step
+				}
+				if f.resets != resets || f.attrs["IOMMU"] != "Disabled" {
+					t.Errorf("%d resets, want %d; settings %v, acts %v", f.resets, resets, f.attrs, f.acts)
+				}
+			})
+		})
+	}
 }
 
 // TestFirmwareIsComparedOnly where the batch does not ask for more.
