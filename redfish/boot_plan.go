@@ -2,6 +2,7 @@ package redfish
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -41,9 +42,14 @@ func (c *Client) planBoot(ctx context.Context, want Boot) (BootPlan, bootPlace, 
 	if want.MAC != "" && want.Enabled != overrideOff {
 		plan.Override, device = c.bootPort(ctx, place, want)
 	}
-	noURI := want.HTTPBootURI != "" && (!place.boot.TakesURI || c.behaviour.uriInBIOS())
+	doubtful := place.boot.TakesURI && place.boot.HTTPBootURI != want.HTTPBootURI && c.behaviour.uriInBIOS()
+	noURI := want.HTTPBootURI != "" && (!place.boot.TakesURI || doubtful)
 	if noURI || want.MAC != "" && !device && want.Enabled != overrideOff {
-		if err := c.planBootBIOS(ctx, want, &plan); err != nil {
+		override := plan.Override
+		switch err := c.planBootBIOS(ctx, want, &plan); {
+		case err != nil && doubtful && (errors.Is(err, ErrBadValue) || errors.Is(err, ErrUnsupported)):
+			plan = BootPlan{Override: override} // this BIOS has no place for it
+		case err != nil:
 			return BootPlan{}, place, err
 		}
 	}

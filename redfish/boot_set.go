@@ -22,6 +22,12 @@ func (c *Client) SetBoot(ctx context.Context, want Boot) error {
 	if err != nil {
 		return err
 	}
+	if len(plan.Changes) > 0 && place.boot.TakesURI && want.HTTPBootURI != "" && want.MAC == "" {
+		taken, err := c.probeURI(ctx, place, want)
+		if taken || err != nil {
+			return err
+		}
+	}
 	if len(plan.Changes) > 0 {
 		return fmt.Errorf("BMC %s: %w in its override: %s; the BIOS must have %s first", c.cfg.Addr, ErrUnsupported, plan.Why, plan.Changes[0].Attribute)
 	}
@@ -30,9 +36,31 @@ func (c *Client) SetBoot(ctx context.Context, want Boot) error {
 		return nil
 	}
 	if err := c.tryBoot(ctx, place, want); err != nil {
-		return fmt.Errorf("BMC %s: boot override %s was not taken: %w; set it by hand or use virtual media", c.cfg.Addr, want, err)
+		advice := "set it by hand or use virtual media"
+		if saidMessage(err, "UnsupportedOperation") { // iLO6 1.58 and 1.72 to Pxe (libredfish #76)
+			advice = "it takes no such target in this state: name the network port by its MAC, boot from a URI, or set it over IPMI"
+		}
+		return fmt.Errorf("BMC %s: boot override %s was not taken: %w; %s", c.cfg.Addr, want, err, advice)
 	}
 	return nil
+}
+
+// probeURI tries the override where it shows an HttpBootUri and others of its make
+// refuse that: a refusal changes nothing, and one that takes it needs no BIOS setting.
+func (c *Client) probeURI(ctx context.Context, place bootPlace, want Boot) (taken bool, err error) {
+	want.Enabled = firstOf(want.Enabled, "Once")
+	if want.Target, err = place.boot.target(want); err != nil {
+		return false, fmt.Errorf("BMC %s: %w", c.cfg.Addr, err)
+	}
+	err = c.tryBoot(ctx, place, want)
+	switch {
+	case err == nil:
+		return true, nil
+	case isOwn(err), isLost(err), isFinal(err):
+		return false, fmt.Errorf("BMC %s: boot override %s: %w", c.cfg.Addr, want, err)
+	}
+	c.cfg.Log.InfoContext(ctx, "the boot override takes no URI", "bmc", c.cfg.Addr, "err", err)
+	return false, nil
 }
 
 // tryBoot sends one form after the other until the override reads as wanted: in

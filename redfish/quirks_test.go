@@ -25,7 +25,7 @@ var quirkTests = map[int]string{
 	11: "TestTwoHostsBehindOneBMC", 12: "TestBaseboardAsleep", 13: "TestTwoHostsBehindOneBMC", 14: "TestMakers", 15: "TestJunkIdentityIsAbsent",
 	17: "TestBIOSFaults", 18: "TestCapturedTrees",
 	20: "TestBootOverride", 21: "TestBootOverride", 22: "TestBootOverride", 23: "TestBootOverride", 24: "TestBootWithoutMode", 25: "TestBootUnsupported",
-	26: "TestBootOverride", 27: "TestURIRefusedByTheOverride", 28: "TestBootFromPort", 29: "TestBootThroughBIOS", 30: "TestBootOverride",
+	26: "TestBootOverride", 27: "TestURIByTheOverride", 28: "TestBootFromPort", 29: "TestBootThroughBIOS", 30: "TestBootOverride",
 	31: "TestBootInUnlinkedSettings", 32: "TestBootOverride", 33: "TestBootOverrideWaitsForPOST", 34: "TestBootOverride", 35: "TestBootOverride",
 	37: "TestOnceIgnored", 38: "TestPreflight",
 	39: "TestBIOSFromWishToProof", 40: "TestBIOSFromWishToProof", 41: "TestValuesOfSomebodyElse", 42: "TestPendingShownAsCurrent",
@@ -172,27 +172,6 @@ func TestBootWithoutMode(t *testing.T) {
 	}
 	if n := bmc.Acts()["boot.set"]; n != 1 || bmc.State().Boot.Target != "Pxe" {
 		t.Errorf("%d acts, %+v", n, bmc.State().Boot)
-	}
-}
-
-// iLO6 1.58 and 1.72 (DL380a Gen11) show HttpBootUri and refuse it (libredfish #76):
-// the URI is a BIOS setting there.
-func TestURIRefusedByTheOverride(t *testing.T) {
-	tree := maps.Clone(captured(t, "hpe"))
-	tree["/redfish/v1/Systems/1"] = []byte(strings.Replace(string(tree["/redfish/v1/Systems/1"]), `"BootOrder"`, `"HttpBootUri": null, "BootOrder"`, 1))
-	bmc := serve(t, redfishtest.Options{Tree: tree, Faults: []string{"uri-refused"}})
-	client := open(t, bmc)
-	ctx := within(t, time.Minute)
-	want := redfish.Boot{Target: "UefiHttp", HTTPBootURI: "http://192.0.2.1/boot.efi"}
-	plan, err := client.PlanBoot(ctx, want)
-	if err != nil || plan.BIOS["UrlBootFile"] != want.HTTPBootURI || plan.Override.HTTPBootURI != "" {
-		t.Fatalf("plan %+v, %v", plan, err)
-	}
-	if left := oneRound(ctx, t, client, bmc, plan.BIOS, plan.Changes); len(left) != 0 {
-		t.Fatalf("left %v", left)
-	}
-	if err := client.SetBoot(ctx, want); err != nil || bmc.State().Boot.Target != "UefiHttp" {
-		t.Errorf("%v, %+v", err, bmc.State().Boot)
 	}
 }
 

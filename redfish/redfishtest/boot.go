@@ -112,6 +112,10 @@ func (s *system) checkBootFaults(boot map[string]any, viaSettings bool) *message
 		m := propertyProblem("PropertyNotWritableOrUnknown", "Boot/"+keyHTTP, nil)
 		return &m
 	}
+	if target, ok := boot[keyTarget].(string); ok && faults.fireOn("target-refused", target) {
+		m := newMessage("Warning", "iLO.2.21.UnsupportedOperation", "The operation is not supported here.")
+		return &m
+	}
 	_, given := boot[keyMode]
 	kind, name := "", "Boot/"+keyMode
 	switch {

@@ -74,6 +74,7 @@ const (
 	duration    = "how long, as 200ms"
 	actName     = "act or beginning of its name, as power.on; none: any act but those of sessions"
 	uriStart    = "beginning of the URI; none: every URI"
+	bootTarget  = "target of the boot override"
 	oneURI      = "URI of the resource; none: the first DIMM"
 )
 
@@ -233,6 +234,10 @@ var catalogue = []Fault{
 	{
 		Name: "uri-refused", Quirk: 27, Seen: "DL380a Gen11, iLO6 1.58 and 1.72",
 		Doc: "HttpBootUri is shown, and refused as not writable or unknown",
+	},
+	{
+		Name: "target-refused", Value: bootTarget, Default: "Pxe", Quirk: 27, Seen: "DL380a Gen11, iLO6 1.58 and 1.72",
+		Doc: "a target of the override is listed, and refused as an unsupported operation",
 	},
 	{
 		Name: "lockdown", Quirk: 38, Seen: "ARS-121L-DNR, iDRAC System Lockdown, iLO server configuration lock",

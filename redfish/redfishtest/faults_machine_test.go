@@ -133,6 +133,13 @@ var machineFaults = map[string]faultCase{
 		r.patch(t, systemURI, body).want(t, 400, "PropertyNotWritableOrUnknown")
 		r.patch(t, systemURI, pxeOnce()).want(t, 200)
 	}},
+	"target-refused": {vendor: "HPE", run: func(r *rig) {
+		t := r.t
+		r.fault(t, "target-refused")
+		r.patch(t, systemURI, pxeOnce()).want(t, 400, "UnsupportedOperation")
+		body := map[string]any{"Boot": map[string]any{"BootSourceOverrideTarget": "Hdd"}}
+		r.patch(t, systemURI, body).want(t, 200)
+	}},
 	"lockdown": {vendor: "Dell", run: func(r *rig) {
 		t := r.t
 		r.fault(t, "lockdown")

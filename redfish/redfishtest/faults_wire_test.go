@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -144,6 +145,26 @@ var wireFaults = map[string]faultCase{
 		r.get(t, systemURI).want(t, 401, "<html>")
 		r.get(t, systemURI).want(t, 401, "NoValidSession")
 		r.acts(t, map[string]int{"session.create": 1, "session.expire": 1})
+	}},
+	"session-expires-cut": {run: func(r *rig) {
+		t := r.t
+		a := r.do(t, http.MethodPost, sessionsURI, login()).want(t, 201)
+		r.basic, r.token = false, a.header.Get("X-Auth-Token")
+		r.fault(t, "session-expires-cut*1")
+		if _, err := r.try(t.Context(), http.MethodGet, systemURI, nil); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%v, want a body that breaks off", err)
+		}
+		r.get(t, systemURI).want(t, 401, "NoValidSession")
+		r.acts(t, map[string]int{"session.create": 1, "session.expire": 1})
+	}},
+	"login-forbidden": {run: func(r *rig) {
+		t := r.t
+		r.fault(t, "login-forbidden*1")
+		r.do(t, http.MethodPost, sessionsURI, login()).want(t, 403, "<html>")
+		r.do(t, http.MethodPost, sessionsURI, login()).want(t, 201)
+		if r.Unauthorized() != 1 {
+			t.Errorf("%d refusals", r.Unauthorized())
+		}
 	}},
 	"auth-fails": {run: func(r *rig) {
 		t := r.t
