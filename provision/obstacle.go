@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/rackproof/rackproof/redfish"
 )
@@ -21,17 +22,21 @@ func obstacles(ctx context.Context, c BMC) ([]redfish.Obstacle, error) {
 	return nil, nil
 }
 
-// locked is the error of a BMC whose lockdown stops one of the changes. Other
-// obstacles are remarks: a job that waits may be our own, and a licence shows itself
-// when it is missed.
-func locked(found []redfish.Obstacle, changes []Change) error {
+// stopped is the error of a BMC whose lockdown, or a job of its own, stops one of the
+// changes. Other obstacles are remarks: the boot has other ways where there is no
+// override, and a licence shows itself when it is missed.
+func stopped(found []redfish.Obstacle, changes []Change) error {
 	for _, o := range found {
 		i := slices.IndexFunc(changes, func(ch Change) bool { return slices.Contains(o.Stops, ch.Step) })
-		if o.Kind == redfish.LockedDown && i >= 0 {
-			return &Stuck{Why: fmt.Sprintf("%s, and step %s would change something", o.What, changes[i].Step), Do: o.Do}
+		if i >= 0 && stops(o) {
+			return &Stuck{Why: fmt.Sprintf("%s, and step %s would change something", o.What, changes[i].Step), Do: o.Do, Owner: OwnerTool}
 		}
 	}
 	return nil
+}
+
+func stops(o redfish.Obstacle) bool {
+	return len(o.Stops) > 0 && (o.Kind == redfish.LockedDown || o.Kind == redfish.PendingJob || o.Kind == redfish.RunningJob)
 }
 
 // changes are what the steps of a workflow that are not done yet would change.
@@ -51,23 +56,40 @@ func (e *Env) changes(ctx context.Context, w Workflow) ([]Change, error) {
 	return out, nil
 }
 
-// unlocked looks for what is in the way of this run, before it changes anything.
+// jobPatience is for how long a job of the BMC may run on before the machine is STUCK:
+// within the time of step preflight. Most that a login meets are collections and
+// inventories of a minute.
+const jobPatience = 3 * time.Minute
+
+// unlocked looks for what is in the way of this run, before it changes anything. A job
+// that runs is given time to end.
 func (e *Env) unlocked(ctx context.Context, c BMC) error {
-	found, err := obstacles(ctx, c)
-	if err != nil {
-		return err
+	limit := time.Now().Add(jobPatience)
+	for told := false; ; told = true {
+		found, err := obstacles(ctx, c)
+		if err != nil {
+			return err
+		}
+		for _, o := range found {
+			if !told {
+				e.Log.Warn("in the way: "+o.String(), "kind", string(o.Kind), "source", o.Source)
+			}
+		}
+		if !slices.ContainsFunc(found, stops) { // what the run would change need not be asked
+			return nil
+		}
+		changes, err := e.changes(ctx, Qualify())
+		if err != nil {
+			return err
+		}
+		err = stopped(found, changes)
+		running := slices.ContainsFunc(found, func(o redfish.Obstacle) bool { return o.Kind == redfish.RunningJob })
+		if err == nil || !running || time.Now().After(limit) {
+			return err
+		}
+		e.Progress(ctx, limit, "waits for a job of the BMC")
+		if err := (sleeper{}).Pause(ctx, e.poll()); err != nil {
+			return err
+		}
 	}
-	lockdown := false
-	for _, o := range found {
-		e.Log.Warn("in the way: "+o.String(), "kind", string(o.Kind), "source", o.Source)
-		lockdown = lockdown || o.Kind == redfish.LockedDown
-	}
-	if !lockdown { // what the run would change need not be asked
-		return nil
-	}
-	changes, err := e.changes(ctx, Qualify())
-	if err != nil {
-		return err
-	}
-	return locked(found, changes)
 }

@@ -100,7 +100,7 @@ func (p *MachinePlan) fill(ctx context.Context, e *Env, w Workflow) error {
 		return err
 	}
 	p.Changes = changes
-	return locked(p.Obstacles, changes)
+	return stopped(p.Obstacles, changes)
 }
 
 // problem says why there is no plan, and what to do about it: there is no run yet

@@ -230,6 +230,23 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
+// TestLicenceIsNamedBefore: an iLO whose licence lacks virtual media says so in its list
+// of features.
+func TestLicenceIsNamedBefore(t *testing.T) {
+	client, bmc := start(t, "hpe")
+	err := bmc.Update("/redfish/v1/Managers/1/LicenseService/1", func(body map[string]any) {
+		body["License"] = "iLO Standard"
+		body["LicenseFeatures"].(map[string]any)["VM"] = false
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := client.Preflight(within(t, time.Minute))
+	if err != nil || len(found) != 1 || found[0].Kind != redfish.NoLicence || !strings.Contains(found[0].What, "iLO Standard has no virtual media") {
+		t.Errorf("%v, %v", found, err)
+	}
+}
+
 // TestDiscardBIOS takes back what waits, and the job that would set it.
 func TestDiscardBIOS(t *testing.T) {
 	for tree, wish := range map[string]map[string]any{

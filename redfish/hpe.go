@@ -69,7 +69,7 @@ func (hpe) bootBIOS(_ context.Context, _ *Client, want Boot) (map[string]any, st
 // obstacles: the server configuration lock notes every change and can halt the
 // next boot for it (iLO5 2.72, HpeServerConfigLock).
 func (h hpe) obstacles(ctx context.Context, c *Client, host systemDoc) []Obstacle {
-	found := h.base.obstacles(ctx, c, host)
+	found := append(h.base.obstacles(ctx, c, host), c.hpeLicence(ctx, host)...)
 	var bios struct {
 		Oem oemDoc `json:"Oem"`
 	}

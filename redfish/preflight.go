@@ -14,7 +14,8 @@ type ObstacleKind string
 // The kinds of obstacle.
 const (
 	LockedDown    ObstacleKind = "lockdown"       // a person locked the configuration
-	PendingJob    ObstacleKind = "pending-job"    // a job of the BMC waits or runs
+	PendingJob    ObstacleKind = "pending-job"    // a job of the BMC waits
+	RunningJob    ObstacleKind = "running-job"    // one runs, and perhaps flashes
 	PendingValues ObstacleKind = "pending-values" // BIOS values of somebody else wait for a reset
 	NoLicence     ObstacleKind = "licence"
 	NotOffered    ObstacleKind = "not-offered"
@@ -79,7 +80,7 @@ func (p biosPlace) obstacles(uri link, err error) []Obstacle {
 		}
 		return []Obstacle{{
 			Kind: PendingValues, What: "BIOS values wait for a reset: " + strings.Join(names, ", ") + more,
-			Do: "any reset puts them into force; to have none of them, take them back on the BMC's own page", Source: string(p.settings),
+			Do: "any reset puts them into force; `rackproof bmc ADDR bios discard` takes them back", Source: string(p.settings),
 		}}
 	}
 	return nil
@@ -122,7 +123,7 @@ func (c *Client) waitingJobs(ctx context.Context, collection link) []Obstacle {
 				o.Stops = []string{"bios"}
 			}
 		default:
-			o.Do = "wait until it has ended"
+			o.Kind, o.Do = RunningJob, "wait until it has ended"
 			o.Stops = []string{"bios", "boot", "firmware", "bmc-network"}
 		}
 		found = append(found, o)

@@ -26,15 +26,16 @@ type bmcOptions struct {
 	via                 string // bastion before it
 	waits               string // what is waited for, where that takes long
 	silent              bool   // about waiting
+	anyway              bool   // what is in the way stops nothing
 }
 
 const bmcLong = `Drive one BMC by hand, over Redfish, or over IPMI with --protocol ipmi.
 
   power [on|off|force-off|restart|ac-cycle]
                                      show or change the power state
-  boot [TARGET]                      show or set the boot override
+  boot [TARGET]                      show or set the boot override, also of one port
   media [list|insert|eject]          show, fill or empty the virtual drives
-  bios [get|plan|set]                show, plan or stage BIOS attributes
+  bios [get|plan|set|discard]        show, plan, stage or take back BIOS attributes
   inventory                          what the BMC knows to be in the machine
   capabilities                       what this model and firmware can do, line by line
   firmware [update FILE|URL]         the versions that run; compare or install
@@ -49,7 +50,9 @@ const bmcLong = `Drive one BMC by hand, over Redfish, or over IPMI with --protoc
   forget-pin [UUID|MAC]              forget the certificate that was pinned
 
 Credentials are references: env:NAME, file:PATH, command:LINE. A changed
-certificate is refused: it is pinned on first use. IPMI has no certificates; media,
+certificate is refused: it is pinned on first use. Lockdown, jobs, values that wait and
+missing licences are told before power, boot, bios, media or firmware is changed; what
+would stop the change or be cut by it ends it there, unless --anyway is given. IPMI has no certificates; media,
 bios, password, updates and a boot URI need Redfish.
 
 Examples:
@@ -93,6 +96,7 @@ func (o *bmcOptions) flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.legacy, "tls-legacy", o.legacy, "also take TLS 1.0 and RSA key exchange from this BMC")
 	f.StringVar(&o.via, "via", o.via, "`[user@]host` of the bastion before it, or an alias of the ssh config")
 	f.StringVar(&o.system, "system", o.system, "`id` of the host, where the BMC has several")
+	f.BoolVar(&o.anyway, "anyway", o.anyway, "change it though the BMC says that something is in the way")
 }
 
 // bmcVerbs is the command line behind the address; the flags of the whole stand

@@ -21,8 +21,8 @@ const bootPatience = 30 * time.Minute
 func (a *app) bmcBIOS(o *bmcOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bios",
-		Short: "Show, plan or stage BIOS attributes",
-		Long: "Show, plan or stage BIOS attributes.\n\nExamples:\n  rackproof bmc 10.0.12.7 bios get LogicalProc\n" +
+		Short: "Show, plan, stage or take back BIOS attributes",
+		Long: "Show, plan, stage or take back BIOS attributes.\n\nExamples:\n  rackproof bmc 10.0.12.7 bios get LogicalProc\n" +
 			"  rackproof bmc 10.0.12.7 bios plan --intent smt=off\n\n" + exitHelp,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.biosGet(cmd.Context(), o, nil) },
@@ -33,8 +33,42 @@ func (a *app) bmcBIOS(o *bmcOptions) *cobra.Command {
 		Long:  "Show attributes in force, and what waits for a reset.\n\nExample:\n  rackproof bmc 10.0.12.7 bios get\n\n" + exitHelp,
 		RunE:  func(cmd *cobra.Command, args []string) error { return a.biosGet(cmd.Context(), o, args) },
 	}
-	cmd.AddCommand(get, a.biosPlan(o), a.biosSet(o))
+	cmd.AddCommand(get, a.biosPlan(o), a.biosSet(o), a.biosDiscard(o))
 	return cmd
+}
+
+func (a *app) biosDiscard(o *bmcOptions) *cobra.Command {
+	return &cobra.Command{
+		Use:   "discard",
+		Short: "Take back what waits for a reset",
+		Long: "Take back the attributes that wait for a reset, whoever staged them, and the job that\n" +
+			"would set them, and read that back.\n\nExample:\n  rackproof bmc 10.0.12.7 bios discard\n\n" + exitHelp,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			return a.withRedfish(ctx, o, true, func(c *redfish.Client) error {
+				bios, err := c.BIOS(ctx)
+				if err != nil {
+					return err
+				}
+				if err := c.DiscardBIOS(ctx); err != nil {
+					return err
+				}
+				names := slices.AppendSeq([]string{}, maps.Keys(bios.Pending))
+				slices.Sort(names)
+				if a.json {
+					return a.printJSON(map[string]any{"discarded": names})
+				}
+				if len(names) == 0 {
+					a.printf("nothing waits\n")
+				}
+				for _, name := range names {
+					a.printf("%s stays %s; %s was to come\n", name, shown(bios.Attributes[name]), shown(bios.Pending[name]))
+				}
+				return nil
+			})
+		},
+	}
 }
 
 func (a *app) biosGet(ctx context.Context, o *bmcOptions, names []string) error {
@@ -166,6 +200,11 @@ func (a *app) biosSet(o *bmcOptions) *cobra.Command {
 				want, changes, err := w.plan(ctx, c, args)
 				if err != nil {
 					return err
+				}
+				if len(changes) > 0 {
+					if err := a.clearOf(ctx, o, c, "bios"); err != nil {
+						return err
+					}
 				}
 				job, err := c.StageBIOS(ctx, changes)
 				if err != nil {

@@ -188,6 +188,9 @@ func (a *app) bmcUpdate(o *bmcOptions) *cobra.Command {
 				return usageError(err, "rackproof bmc ADDR firmware update --help")
 			}
 			return a.withRedfish(cmd.Context(), o, !dry, func(c *redfish.Client) error {
+				if err := a.clearOf(cmd.Context(), o, c, "firmware"); err != nil {
+					return err
+				}
 				return a.update(cmd.Context(), c, image, targets, dry)
 			})
 		},

@@ -45,6 +45,9 @@ func (a *app) bmcMediaInsert(o *bmcOptions) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withRedfish(cmd.Context(), o, true, func(c *redfish.Client) error {
+				if err := a.clearOf(cmd.Context(), o, c, "media"); err != nil {
+					return err
+				}
 				slot, err := c.InsertMedia(cmd.Context(), args[0])
 				if err != nil {
 					return err

@@ -28,6 +28,9 @@ func (a *app) bmcPower(o *bmcOptions) *cobra.Command {
 			o.waits = powerWaits(strings.Join(args, ""))
 			return a.withBMC(cmd.Context(), o, len(args) > 0, func(c bmcClient) error {
 				if len(args) > 0 {
+					if err := a.powerClear(cmd.Context(), o, c, args[0]); err != nil {
+						return err
+					}
 					if err := setPower(cmd.Context(), c, args[0]); err != nil {
 						return err
 					}
@@ -44,6 +47,14 @@ func (a *app) bmcPower(o *bmcOptions) *cobra.Command {
 			})
 		},
 	}
+}
+
+// powerClear: switching on cuts no job.
+func (a *app) powerClear(ctx context.Context, o *bmcOptions, c bmcClient, action string) error {
+	if action == "on" {
+		return nil
+	}
+	return a.clearOf(ctx, o, c, powerChange)
 }
 
 func setPower(ctx context.Context, c bmcClient, action string) error {
@@ -64,17 +75,23 @@ var bootTargets = map[string]string{
 
 func (a *app) bmcBoot(o *bmcOptions) *cobra.Command {
 	var continuous bool
-	var mode, uri string
+	var mode, uri, mac string
 	cmd := &cobra.Command{
 		Use:   "boot [none|pxe|http|cd|disk|usb|setup|TARGET]",
 		Short: "Show or set the boot override",
 		Long: "Show what the host boots next, or set it (once, unless --continuous) and read it back.\n" +
-			"none takes an override back.\n\nExample:\n  rackproof bmc 10.0.12.7 boot http --uri http://10.0.13.1/boot.efi\n\n" + exitHelp,
+			"none takes an override back. --mac names one network port, where the BMC's boot\n" +
+			"options or BIOS can.\n\nExamples:\n  rackproof bmc 10.0.12.7 boot http --uri http://10.0.13.1/boot.efi\n" +
+			"  rackproof bmc 10.0.12.7 boot pxe --mac 7c:c2:55:00:00:07\n\n" + exitHelp,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			want := wantedBoot(strings.Join(args, ""), mode, uri, continuous)
+			if err := want.fromPort(mac); err != nil {
+				return usageError(err, "rackproof bmc ADDR boot --help")
+			}
 			return a.withBMC(cmd.Context(), o, len(args) > 0, func(c bmcClient) error {
 				if len(args) > 0 {
-					if err := c.SetBoot(cmd.Context(), wantedBoot(args[0], mode, uri, continuous)); err != nil {
+					if err := a.setBoot(cmd.Context(), o, c, want.Boot); err != nil {
 						return err
 					}
 				}
@@ -90,11 +107,40 @@ func (a *app) bmcBoot(o *bmcOptions) *cobra.Command {
 	f.BoolVar(&continuous, "continuous", false, "for every boot, not only the next")
 	f.StringVar(&mode, "mode", "", "UEFI or Legacy (default: as it is)")
 	f.StringVar(&uri, "uri", "", "`URL` to boot from, for http")
+	f.StringVar(&mac, "mac", "", "Ethernet `address` of the port to boot from, for pxe and http")
 	return cmd
 }
 
-func wantedBoot(target, mode, uri string, continuous bool) redfish.Boot {
-	want := redfish.Boot{Target: target, Enabled: "Once", Mode: mode, HTTPBootURI: uri}
+// setBoot sets the override, after a look at what is in the way.
+func (a *app) setBoot(ctx context.Context, o *bmcOptions, c bmcClient, want redfish.Boot) error {
+	if _, ok := c.(*redfish.Client); !ok && want.MAC != "" {
+		return fmt.Errorf("--mac: %w: IPMI names no network port; leave --protocol out", redfish.ErrUnsupported)
+	}
+	if err := a.clearOf(ctx, o, c, "boot"); err != nil {
+		return err
+	}
+	return c.SetBoot(ctx, want)
+}
+
+// bootWish is an override as the command line has it.
+type bootWish struct{ redfish.Boot }
+
+// fromPort names the network port to boot from, "" any.
+func (w *bootWish) fromPort(mac string) error {
+	switch {
+	case mac == "":
+		return nil
+	case redfish.CleanMAC(mac) == "":
+		return fmt.Errorf("--mac %q: want an Ethernet address such as 7c:c2:55:00:00:07", mac)
+	case w.Target != "Pxe" && w.Target != "UefiHttp":
+		return errors.New("--mac goes with pxe or http")
+	}
+	w.MAC = redfish.CleanMAC(mac)
+	return nil
+}
+
+func wantedBoot(target, mode, uri string, continuous bool) bootWish {
+	want := bootWish{redfish.Boot{Target: target, Enabled: "Once", Mode: mode, HTTPBootURI: uri}}
 	if name, ok := bootTargets[strings.ToLower(target)]; ok {
 		want.Target = name
 	}

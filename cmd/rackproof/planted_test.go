@@ -61,6 +61,7 @@ var bmcVerbLines = map[string][]string{
 	"bios get":        {"bios get"},
 	"bios plan":       {"bios plan Smt=Disabled"},
 	"bios set":        {"bios set Smt=Disabled --restart"},
+	"bios discard":    {"bios discard"},
 	"inventory":       {"inventory", "inventory --json"},
 	"firmware":        {"firmware", "firmware --compare hgx-h100-8"},
 	"firmware update": {"firmware update http://192.0.2.1/a.bin --dry-run", "firmware update planted_test.go"},
