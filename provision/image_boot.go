@@ -23,7 +23,7 @@ func (e *Env) imageBoot(ctx context.Context, c BMC, method BootMethod) (imageBoo
 	case BootMedia:
 		return e.bootFromMedia(ctx, c)
 	case BootPXE:
-		return e.bootByPXE(ctx)
+		return e.bootByPXE(ctx, c)
 	default:
 		return e.bootOverHTTP(ctx, c)
 	}

@@ -195,7 +195,9 @@ const actOverride = "boot override"
 func (e *Env) overrideAct(c BMC, want redfish.Boot, used func() bool) Act {
 	return Act{
 		Name: actOverride, Poll: e.poll(),
-		Mark: func(context.Context) (string, error) { return want.Target + " " + want.HTTPBootURI, nil },
+		Mark: func(context.Context) (string, error) {
+			return strings.TrimSpace(want.Target + " " + or(want.HTTPBootURI, or(want.Next, want.Path))), nil
+		},
 		Seen: func(ctx context.Context, _ string) (Sight, error) {
 			if used != nil && used() {
 				return Happened, nil
@@ -204,7 +206,7 @@ func (e *Env) overrideAct(c BMC, want redfish.Boot, used func() bool) Act {
 			if err != nil {
 				return CannotTell, err
 			}
-			if b.Target == want.Target && b.Enabled == want.Enabled && (want.HTTPBootURI == "" || b.HTTPBootURI == want.HTTPBootURI) {
+			if b.Is(want) {
 				return Happened, nil
 			}
 			return Absent, nil

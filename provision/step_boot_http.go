@@ -29,10 +29,21 @@ func (e *Env) httpBoot(ctx context.Context, c BMC) (redfish.BootPlan, error) {
 		url = e.Boot.URL(host, t.Token)
 	}
 	want := redfish.Boot{Target: "UefiHttp", Enabled: "Once", Mode: "UEFI", HTTPBootURI: url}
-	if planner, ok := c.(BootPlanner); ok {
-		return planner.PlanBoot(ctx, want)
+	planner, ok := c.(BootPlanner)
+	if !ok {
+		return redfish.BootPlan{Override: want}, nil
 	}
-	return redfish.BootPlan{Override: want}, nil
+	plan, err := planner.PlanBoot(ctx, want)
+	if err != nil || len(plan.BIOS) == 0 || e.Machine.MAC == "" {
+		return plan, err
+	}
+	// A URL among the BIOS settings belongs to a port. An override that takes the URL
+	// takes no port beside it: an entry of the boot order has a URL of its own.
+	want.MAC = e.Machine.MAC
+	if ported, err := planner.PlanBoot(ctx, want); err == nil && len(ported.BIOS) > 0 {
+		return ported, nil
+	}
+	return plan, nil
 }
 
 // offersHTTP reports whether the machine can boot over HTTP from a URL of ours, and

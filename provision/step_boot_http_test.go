@@ -25,6 +25,12 @@ func (p planningBMC) PlanBoot(ctx context.Context, want redfish.Boot) (redfish.B
 		return plan, p.err
 	}
 	plan.BIOS = map[string]any{"BootURI": want.HTTPBootURI, "HTTPBoot": "Enabled"}
+	if want.MAC != "" {
+		if want.MAC != pxeMAC {
+			return plan, redfish.ErrUnsupported
+		}
+		plan.BIOS["BootPort"] = want.MAC
+	}
 	plan.Override.HTTPBootURI = ""
 	var err error
 	plan.Changes, err = p.PlanBIOS(ctx, plan.BIOS)
@@ -76,6 +82,19 @@ func TestBootURIAmongBIOSSettings(t *testing.T) {
 	}
 	if want, _, err := (handover{}).settings(t.Context(), e, f); err != nil || want["BootURI"] != "" || want["IOMMU"] != "Enabled" {
 		t.Errorf("handover would set %v, %v", want, err)
+	}
+}
+
+// TestHTTPBootFromItsPort: where the URL is a BIOS setting, so is the port, if the BMC
+// knows it.
+func TestHTTPBootFromItsPort(t *testing.T) {
+	f := planningBMC{mediaBMC: &mediaBMC{fakeBMC: newFakeBMC()}, inBIOS: true}
+	e := mediaEnv(t, f.mediaBMC)
+	for mac, port := range map[string]any{pxeMAC: pxeMAC, "02:00:00:00:00:99": nil, "": nil} {
+		e.Machine.MAC = mac
+		if plan, err := e.httpBoot(t.Context(), f); err != nil || plan.BIOS["BootPort"] != port || plan.BIOS["HTTPBoot"] != "Enabled" {
+			t.Errorf("MAC %q: %v, %v; want port %v", mac, plan.BIOS, err, port)
+		}
 	}
 }
 

@@ -154,3 +154,48 @@ func TestProofAfterPXE(t *testing.T) {
 		}
 	}
 }
+
+// portedBMC names the ports of its host, and may need its BIOS set for one.
+type portedBMC struct {
+	*pxeBMC
+	inBIOS bool
+	err    error
+}
+
+func (f portedBMC) PlanBoot(_ context.Context, want redfish.Boot) (redfish.BootPlan, error) {
+	plan := redfish.BootPlan{Override: want}
+	if f.inBIOS {
+		plan.Changes = []redfish.BIOSChange{{Attribute: "PxeDev1Interface"}}
+	}
+	if want.MAC == pxeMAC {
+		plan.Override = redfish.Boot{Target: "UefiBootNext", Enabled: "Once", Next: "Boot0022"}
+	}
+	return plan, f.err
+}
+
+// TestPXEFromItsPort: the port that the batch names, where the BMC can name it; from any
+// where it cannot; and an answer that did not come decides nothing.
+func TestPXEFromItsPort(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		mac    string
+		inBIOS bool
+		err    error
+		target string
+		fails  error
+	}{
+		{name: "an entry of the boot order", mac: pxeMAC, target: "UefiBootNext"},
+		{name: "no MAC stated", target: "Pxe"},
+		{name: "not listed", mac: pxeMAC, err: redfish.ErrUnsupported, target: "Pxe"},
+		{name: "a BIOS setting", mac: pxeMAC, inBIOS: true, target: "Pxe"},
+		{name: "no answer", mac: pxeMAC, err: redfish.ErrUnreachable, fails: redfish.ErrUnreachable},
+	} {
+		f := portedBMC{pxeBMC: &pxeBMC{fakeBMC: newFakeBMC()}, inBIOS: test.inBIOS, err: test.err}
+		e := pxeEnv(t, f.pxeBMC)
+		e.Machine.MAC = test.mac
+		got, err := e.pxeOverride(t.Context(), f)
+		if !errors.Is(err, test.fails) || test.fails == nil && (got.Target != test.target || got.Enabled != "Once" || (got.Next != "") != (test.target == "UefiBootNext")) {
+			t.Errorf("%s: %+v, %v; want %s, %v", test.name, got, err, test.target, test.fails)
+		}
+	}
+}

@@ -98,8 +98,9 @@ func (b Boot) Takes(mode string) bool {
 	return mode == "" || len(b.Modes) == 0 || slices.ContainsFunc(b.Modes, func(m string) bool { return strings.EqualFold(m, mode) })
 }
 
-// same compares what want asks for; an empty field of want asks for nothing.
-func (b Boot) same(want Boot) bool {
+// Is reports whether an override is the one that is wanted; an empty field of want asks
+// for nothing.
+func (b Boot) Is(want Boot) bool {
 	if want.Enabled == overrideOff {
 		return b.Enabled == overrideOff || b.Target == "None"
 	}

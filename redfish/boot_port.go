@@ -31,6 +31,9 @@ func (c *Client) bootPort(ctx context.Context, place bootPlace, want Boot) (Boot
 			paths = append(paths, p)
 		}
 	}
+	if !place.boot.Takes("UEFI") {
+		return want, false
+	}
 	if i := preferIPv4(paths); i >= 0 && offers("UefiTarget") {
 		want.Target, want.Path = "UefiTarget", paths[i]
 		return want, true

@@ -32,7 +32,7 @@ func (c *Client) SetBoot(ctx context.Context, want Boot) error {
 		return fmt.Errorf("BMC %s: %w in its override: %s; the BIOS must have %s first", c.cfg.Addr, ErrUnsupported, plan.Why, plan.Changes[0].Attribute)
 	}
 	want = plan.Override
-	if place.boot.same(want) {
+	if place.boot.Is(want) {
 		return nil
 	}
 	if err := c.tryBoot(ctx, place, want); err != nil {
@@ -91,11 +91,11 @@ func (c *Client) bootLadder(ctx context.Context, place bootPlace, want Boot, bod
 		}
 		set, err := c.readBack(ctx, a, func() (ok bool, err error) {
 			place, err = c.bootPlace(ctx)
-			if err != nil || uri == place.uri || place.boot.same(want) {
-				return place.boot.same(want), err
+			if err != nil || uri == place.uri || place.boot.Is(want) {
+				return place.boot.Is(want), err
 			}
 			staged, err := c.stagedBoot(ctx, uri)
-			return staged.same(want), err
+			return staged.Is(want), err
 		})
 		if err != nil {
 			return "", fmt.Errorf("read it back: %w", errors.Join(sent, err))

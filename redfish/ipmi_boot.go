@@ -114,7 +114,7 @@ func (c *IPMI) SetBoot(ctx context.Context, want Boot) error {
 	if want.Target, err = now.target(want); err != nil {
 		return fmt.Errorf("BMC %s: %w", c.cfg.Addr, err)
 	}
-	if now.same(want) && now.Note == "" {
+	if now.Is(want) && now.Note == "" {
 		return nil
 	}
 	flags := want.flags(firstOf(want.Mode, now.Mode, "UEFI"))
@@ -173,7 +173,7 @@ func (c *IPMI) checkBoot(ctx context.Context, want Boot) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("read the boot override back: %w", err)
-	case after.same(want):
+	case after.Is(want):
 		return nil
 	case after.Enabled != overrideOff || after.Target != want.Target:
 		return fmt.Errorf("BMC %s: boot override %s was accepted, and reads back %s; set it by hand", c.cfg.Addr, want, after)
