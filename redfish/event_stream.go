@@ -114,7 +114,7 @@ func (t *transport) openStream(ctx context.Context, cancel context.CancelFunc, u
 	}
 	defer func() { _ = resp.Body.Close() }()
 	said, err := io.ReadAll(io.LimitReader(resp.Body, maxEvent))
-	if err != nil {
+	if err != nil && resp.StatusCode != http.StatusUnauthorized {
 		return nil, t.broken(ctx, c, err)
 	}
 	if err := t.failure(c, &answer{status: resp.StatusCode, header: resp.Header, body: said}); err != nil {

@@ -17,6 +17,7 @@ import (
 type verb struct {
 	name string
 	do   func(context.Context, *redfish.Client) error
+	tree func() redfishtest.Tree // nil: machineTree
 }
 
 func verbs() []verb {
@@ -24,21 +25,21 @@ func verbs() []verb {
 		return func(ctx context.Context, c *redfish.Client) error { return c.SetPower(ctx, a) }
 	}
 	wish := map[string]any{"Turbo": "Disabled", "Profile": "Custom"}
-	return []verb{
-		{"identity", func(ctx context.Context, c *redfish.Client) error { _, err := c.Identity(ctx); return err }},
-		{"inventory", func(ctx context.Context, c *redfish.Client) error { _, err := c.Inventory(ctx); return err }},
-		{"firmware", func(ctx context.Context, c *redfish.Client) error { _, err := c.Firmware(ctx); return err }},
-		{"power", func(ctx context.Context, c *redfish.Client) error { _, err := c.Power(ctx); return err }},
-		{"post", func(ctx context.Context, c *redfish.Client) error { _, _, err := c.POSTDone(ctx); return err }},
-		{"preflight", func(ctx context.Context, c *redfish.Client) error { _, err := c.Preflight(ctx); return err }},
-		{"sensors", func(ctx context.Context, c *redfish.Client) error { _, err := c.Sensors(ctx); return err }},
-		{"log", func(ctx context.Context, c *redfish.Client) error { _, err := c.Log(ctx, time.Time{}); return err }},
-		{"boot", func(ctx context.Context, c *redfish.Client) error {
+	return slices.Concat(readings(), []verb{
+		{name: "identity", do: func(ctx context.Context, c *redfish.Client) error { _, err := c.Identity(ctx); return err }},
+		{name: "inventory", do: func(ctx context.Context, c *redfish.Client) error { _, err := c.Inventory(ctx); return err }},
+		{name: "firmware", do: func(ctx context.Context, c *redfish.Client) error { _, err := c.Firmware(ctx); return err }},
+		{name: "power", do: func(ctx context.Context, c *redfish.Client) error { _, err := c.Power(ctx); return err }},
+		{name: "post", do: func(ctx context.Context, c *redfish.Client) error { _, _, err := c.POSTDone(ctx); return err }},
+		{name: "preflight", do: func(ctx context.Context, c *redfish.Client) error { _, err := c.Preflight(ctx); return err }},
+		{name: "sensors", do: func(ctx context.Context, c *redfish.Client) error { _, err := c.Sensors(ctx); return err }},
+		{name: "log", do: func(ctx context.Context, c *redfish.Client) error { _, err := c.Log(ctx, time.Time{}); return err }},
+		{name: "boot", do: func(ctx context.Context, c *redfish.Client) error {
 			return c.SetBoot(ctx, redfish.Boot{Target: "Pxe", Mode: "UEFI"})
 		}},
-		{"boot read", func(ctx context.Context, c *redfish.Client) error { _, err := c.Boot(ctx); return err }},
-		{"POST done", func(ctx context.Context, c *redfish.Client) error { _, _, err := c.POSTDone(ctx); return err }},
-		{"bios", func(ctx context.Context, c *redfish.Client) error {
+		{name: "boot read", do: func(ctx context.Context, c *redfish.Client) error { _, err := c.Boot(ctx); return err }},
+		{name: "POST done", do: func(ctx context.Context, c *redfish.Client) error { _, _, err := c.POSTDone(ctx); return err }},
+		{name: "bios", do: func(ctx context.Context, c *redfish.Client) error {
 			changes, err := c.PlanBIOS(ctx, wish)
 			if err != nil {
 				return err
@@ -46,34 +47,34 @@ func verbs() []verb {
 			_, err = c.StageBIOS(ctx, changes)
 			return err
 		}},
-		{"bios verify", func(ctx context.Context, c *redfish.Client) error { _, err := c.VerifyBIOS(ctx, wish); return err }},
-		{"bios discard", func(ctx context.Context, c *redfish.Client) error { return c.DiscardBIOS(ctx) }},
-		{"locate", func(ctx context.Context, c *redfish.Client) error { return c.SetLocator(ctx, true) }},
-		{"media", func(ctx context.Context, c *redfish.Client) error {
+		{name: "bios verify", do: func(ctx context.Context, c *redfish.Client) error { _, err := c.VerifyBIOS(ctx, wish); return err }},
+		{name: "bios discard", do: func(ctx context.Context, c *redfish.Client) error { return c.DiscardBIOS(ctx) }},
+		{name: "locate", do: func(ctx context.Context, c *redfish.Client) error { return c.SetLocator(ctx, true) }},
+		{name: "media", do: func(ctx context.Context, c *redfish.Client) error {
 			slot, err := c.InsertMedia(ctx, "http://192.0.2.1/a.iso")
 			if err != nil {
 				return err
 			}
 			return c.EjectMedia(ctx, slot)
 		}},
-		{"capabilities", func(ctx context.Context, c *redfish.Client) error { _, err := c.Capabilities(ctx); return err }},
-		{"diagnostics", func(ctx context.Context, c *redfish.Client) error {
+		{name: "capabilities", do: func(ctx context.Context, c *redfish.Client) error { _, err := c.Capabilities(ctx); return err }},
+		{name: "diagnostics", do: func(ctx context.Context, c *redfish.Client) error {
 			bounded, cancel := context.WithTimeout(ctx, 3*time.Second) // some faults never end
 			defer cancel()
 			_, err := c.CollectDiagnostic(bounded, "manager-a", io.Discard, redfish.CollectOptions{})
 			return err
 		}},
-		{"locator", func(ctx context.Context, c *redfish.Client) error { _, err := c.Locator(ctx); return err }},
-		{"clock", func(ctx context.Context, c *redfish.Client) error { _, _, err := c.Clock(ctx); return err }},
-		{"capture", func(ctx context.Context, c *redfish.Client) error {
+		{name: "locator", do: func(ctx context.Context, c *redfish.Client) error { _, err := c.Locator(ctx); return err }},
+		{name: "clock", do: func(ctx context.Context, c *redfish.Client) error { _, _, err := c.Clock(ctx); return err }},
+		{name: "capture", do: func(ctx context.Context, c *redfish.Client) error {
 			_, err := c.Capture(ctx, redfish.CaptureOptions{})
 			return err
 		}},
-		{"network", func(ctx context.Context, c *redfish.Client) error {
+		{name: "network", do: func(ctx context.Context, c *redfish.Client) error {
 			return c.SetNetwork(ctx, redfish.NetworkWish{HostName: "bmc-r12u07"})
 		}},
-		{"password", func(ctx context.Context, c *redfish.Client) error { return c.SetPassword(ctx, "Another-2026") }},
-		{"update", func(ctx context.Context, c *redfish.Client) error {
+		{name: "password", do: func(ctx context.Context, c *redfish.Client) error { return c.SetPassword(ctx, "Another-2026") }},
+		{name: "update", do: func(ctx context.Context, c *redfish.Client) error {
 			job, err := c.Update(ctx, redfish.Image{URL: "http://192.0.2.1/bmc.bin"})
 			if err != nil {
 				return err
@@ -81,11 +82,11 @@ func verbs() []verb {
 			_, err = c.WaitUpdate(ctx, job)
 			return err
 		}},
-		{"ac-cycle", func(ctx context.Context, c *redfish.Client) error { return c.ACCycle(ctx) }},
-		{"restart", power(redfish.Restart)},
-		{"off", power(redfish.PowerOff)},
-		{"on", power(redfish.PowerOn)},
-	}
+		{name: "ac-cycle", do: func(ctx context.Context, c *redfish.Client) error { return c.ACCycle(ctx) }},
+		{name: "restart", do: power(redfish.Restart)},
+		{name: "off", do: power(redfish.PowerOff)},
+		{name: "on", do: power(redfish.PowerOn)},
+	})
 }
 
 // machineTree is a whole small machine.
@@ -174,7 +175,11 @@ func TestEveryFaultOnEveryVerb(t *testing.T) {
 
 func underFault(t *testing.T, fault string, v verb) {
 	t.Helper()
-	bmc := serve(t, redfishtest.Options{Tree: machineTree()})
+	tree := machineTree
+	if v.tree != nil {
+		tree = v.tree
+	}
+	bmc := serve(t, redfishtest.Options{Tree: tree()})
 	cfg := config(bmc)
 	cfg.Timeout, cfg.Poll = 10*time.Second, time.Millisecond
 	cfg.GracefulWait, cfg.PowerWait = 100*time.Millisecond, 100*time.Millisecond
