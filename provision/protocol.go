@@ -55,6 +55,7 @@ func login(ctx context.Context, p Protocol, cfg redfish.Config) (BMC, error) {
 		if err != nil {
 			return nil, err
 		}
+		TookLogin(cfg)
 		return c, nil
 	}
 	cfg.IPMITool = p == OverIPMITool

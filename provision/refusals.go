@@ -11,7 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/rackproof/rackproof/redfish"
 )
 
 // refusalWindow is how long a refused login is not tried again with the same
@@ -22,17 +25,53 @@ const refusalWindow = 5 * time.Minute
 // Refusals keeps refused logins in a file, so that no verb of any process sends
 // one twice within a BMC's lockout window. It is a redfish.RefusalStore.
 //
-// A line is "address time salt mark". The mark is 16 bits of a salted hash of user
-// and password: enough to tell a corrected password from the refused one, too
-// little to find either.
+// A line is "address time salt mark", and "ipmi" behind it where the refusal is that of
+// IPMI alone. The mark is 16 bits of a salted hash of user and password: enough to tell
+// a corrected password from the refused one, too little to find either.
+//
+// Redfish and IPMI mostly share an account and its count of failures, so what one refuses
+// the other is not asked either. It is another matter where Redfish took the very
+// password before: then IPMI is off for the user or keeps less of a long password, and
+// another login over Redfish is no failure that a BMC counts.
 type Refusals struct {
 	path string
 	now  func() time.Time
+
+	mu   sync.Mutex
+	took map[string]bool // logins over Redfish, by account and hash
+	salt string
 }
+
+// ipmiAlone marks a refusal that does not count for Redfish.
+const ipmiAlone = "ipmi"
 
 // OpenRefusals opens refused_logins in the state folder.
 func OpenRefusals(state string) *Refusals {
-	return &Refusals{path: filepath.Join(state, "refused_logins"), now: time.Now}
+	return &Refusals{path: filepath.Join(state, "refused_logins"), now: time.Now, took: map[string]bool{}, salt: rand.Text()}
+}
+
+// TookLogin tells the store of a Config that Redfish took its login, for refusals by
+// another protocol that follow through the same Config.
+func TookLogin(cfg redfish.Config) {
+	r, ok := cfg.Refusals.(*Refusals)
+	if !ok {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.took[r.login(cfg.Addr, cfg.User, cfg.Password)] = true
+}
+
+// login names one in memory, without its password.
+func (r *Refusals) login(addr, user, password string) string {
+	sum := sha256.Sum256([]byte(r.salt + "\x00" + user + "\x00" + password))
+	return account(addr) + " " + hex.EncodeToString(sum[:])
+}
+
+// atIPMI reports an address at the port of IPMI.
+func atIPMI(addr string) bool {
+	_, port, err := net.SplitHostPort(addr)
+	return err == nil && port == "623"
 }
 
 // Refused implements redfish.RefusalStore.
@@ -44,7 +83,8 @@ func (r *Refusals) Refused(addr, user, password string) (until time.Time, ok boo
 	defer func() { _ = f.Close() }()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		fields := strings.Fields(lines.Text())
-		if len(fields) != 4 || account(fields[0]) != account(addr) || fields[3] != refusalMark(fields[2], user, password) {
+		alone := len(fields) == 5 && fields[4] == ipmiAlone
+		if len(fields) != 4 && !alone || alone && !atIPMI(addr) || account(fields[0]) != account(addr) || fields[3] != refusalMark(fields[2], user, password) {
 			continue
 		}
 		at, err := time.Parse(time.RFC3339, fields[1])
@@ -75,8 +115,13 @@ func (r *Refusals) Refuse(addr, user, password string) error {
 	if err != nil {
 		return fmt.Errorf("keep the refused login: %w", err)
 	}
-	salt := rand.Text()
-	_, err = fmt.Fprintf(f, "%s %s %s %s\n", addr, r.now().UTC().Format(time.RFC3339), salt, refusalMark(salt, user, password))
+	salt, alone := rand.Text(), ""
+	r.mu.Lock()
+	if atIPMI(addr) && r.took[r.login(addr, user, password)] {
+		alone = " " + ipmiAlone
+	}
+	r.mu.Unlock()
+	_, err = fmt.Fprintf(f, "%s %s %s %s%s\n", addr, r.now().UTC().Format(time.RFC3339), salt, refusalMark(salt, user, password), alone)
 	return errors.Join(err, f.Close())
 }
 

@@ -49,6 +49,7 @@ func openClient(ctx context.Context, o *bmcOptions, cfg redfish.Config) (bmcClie
 		if err != nil {
 			return nil, err
 		}
+		provision.TookLogin(cfg)
 		return c, nil
 	}
 	if o.via != "" {
