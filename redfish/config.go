@@ -40,6 +40,8 @@ type Config struct {
 	Readers int           // reads in flight at once; 0 means 4, falls to 1 when the BMC shows strain
 	Poll    time.Duration // between two looks at a power state or a job; 0 means 3 s
 
+	EventIdle time.Duration // of a stream of events, comments included, before it counts as dead; 0 means 2 min
+
 	GracefulWait time.Duration // for an operating system to shut down; 0 means 3 min
 	PowerWait    time.Duration // for a forced power change to show; 0 means 2 min
 }
@@ -115,6 +117,7 @@ func (c Config) withDefaults() Config {
 	c.Poll = cmp.Or(c.Poll, defaultPoll)
 	c.GracefulWait = cmp.Or(c.GracefulWait, defaultGracefulWait)
 	c.PowerWait = cmp.Or(c.PowerWait, defaultPowerWait)
+	c.EventIdle = cmp.Or(c.EventIdle, eventIdle)
 	if c.Dial == nil {
 		c.Dial = (&net.Dialer{Timeout: 15 * time.Second}).DialContext
 	}

@@ -111,6 +111,18 @@ func (t *transport) streamHop(ctx context.Context, c call, to *url.URL, payload 
 	if err != nil {
 		return fetched{}, err
 	}
+	if resp.StatusCode == http.StatusNotAcceptable {
+		// iLO5 from 2.30 refuses what may not be packed (Redfish-Mockup-Creator #58), so
+		// nothing has happened. What is packed on the way alone is unpacked by net/http.
+		_ = resp.Body.Close()
+		if req, err = t.request(ctx, c, to, payload); err != nil {
+			return fetched{}, err
+		}
+		req.Header.Set("Accept", "*/*")
+		if resp, err = t.acts.Do(req); err != nil {
+			return fetched{}, err
+		}
+	}
 	defer func() { _ = resp.Body.Close() }()
 	t.log.InfoContext(ctx, "redfish download", "bmc", t.addr, "method", c.method, "uri", to.RequestURI(), "status", resp.StatusCode, "bytes", resp.ContentLength)
 	f := fetched{answer: &answer{status: resp.StatusCode, header: resp.Header}, name: fileName(resp.Header, to)}

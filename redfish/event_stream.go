@@ -17,8 +17,8 @@ import (
 const (
 	// maxEvent bounds one event: some never end (FIELD-QUIRKS 83).
 	maxEvent = 1 << 20
-	// eventIdle is for how long a stream may be silent, comments included, before it
-	// counts as dead; the shortest interval seen between comments is 10 s.
+	// eventIdle is the default of Config.EventIdle; the shortest interval seen between
+	// comments is 10 s.
 	eventIdle = 2 * time.Minute
 )
 

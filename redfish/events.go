@@ -141,9 +141,9 @@ func (f *follower) once(ctx context.Context) (told bool, err error) {
 	f.lost = false
 	opened := time.Now()
 	defer func() { told = told || time.Since(opened) > eventLife }()
-	idle := time.AfterFunc(eventIdle, cancel)
+	idle := time.AfterFunc(f.c.cfg.EventIdle, cancel)
 	defer idle.Stop()
-	retry, err := readSSE(awake{body, idle, eventIdle}, func(m sseMessage) bool {
+	retry, err := readSSE(awake{body, idle, f.c.cfg.EventIdle}, func(m sseMessage) bool {
 		told, f.last = true, m.id
 		for _, e := range f.c.events(m.data) {
 			if f.ended = !f.yield(e); f.ended {

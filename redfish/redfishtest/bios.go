@@ -39,6 +39,9 @@ func (s *system) discoverBIOS(object map[string]any) error {
 		settings:   canonical(link(body, "@Redfish.Settings", "SettingsObject")),
 		applyTimes: stringsOf(at(body, "@Redfish.Settings", "SupportedApplyTimes")),
 	}
+	if _, there := s.bmc.store.find(uri + "/SD"); bi.settings == "" && there {
+		bi.settings = uri + "/SD" // Gigabyte links to none and serves it
+	}
 	if attributes, ok := body["Attributes"].(map[string]any); ok {
 		bi.current = attributes
 	}

@@ -123,6 +123,10 @@ var catalogue = []Fault{
 		Name: "gzip-always", Quirk: 77, Seen: "iLO 5 from 2.30",
 		Doc: "bodies are gzipped whether asked for or not",
 	},
+	{
+		Name: "gzip-required", Quirk: 77, Seen: "iLO 5 from 2.30",
+		Doc: "a request that does not take gzip is refused: 406",
+	},
 
 	{
 		Name: "session-limit", Quirk: 72, Seen: "iDRAC RAC0218",

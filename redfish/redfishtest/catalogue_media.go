@@ -26,6 +26,10 @@ var mediaCatalogue = []Fault{
 		Doc: "an insert or eject is answered as done and nothing moves",
 	},
 	{
+		Name: "media-other-slot", Quirk: 62, Seen: "R670 on iDRAC10: Remote File Share 2",
+		Doc: "an image lands in the last empty drive, not in the one that was addressed",
+	},
+	{
 		Name: "media-url-length", Value: everyNumber, Default: "64", Quirk: 63, Seen: "iDRAC RAC0720",
 		Doc: "an image URL longer than N characters is refused",
 	},

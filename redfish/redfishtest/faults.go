@@ -147,6 +147,10 @@ func (b *BMC) before(w http.ResponseWriter, r *http.Request, req *request) (*rep
 		answer := b.vendor.notReady()
 		return &answer, true
 	}
+	if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") && b.faults.fireOn("gzip-required", "") {
+		answer := failure(http.StatusNotAcceptable, baseRegistry+"HeaderInvalid", "Accept-Encoding must name gzip.")
+		return &answer, true
+	}
 	if _, ok := b.faults.fire("html-error"); ok {
 		answer := htmlReply(http.StatusGatewayTimeout)
 		return &answer, true

@@ -146,6 +146,12 @@ var wireFaults = map[string]faultCase{
 		r.get(t, systemURI).want(t, 401, "NoValidSession")
 		r.acts(t, map[string]int{"session.create": 1, "session.expire": 1})
 	}},
+	"gzip-required": {run: func(r *rig) {
+		t := r.t
+		r.fault(t, "gzip-required")
+		r.do(t, http.MethodGet, systemURI, nil, "Accept-Encoding", "identity").want(t, 406)
+		r.get(t, systemURI).want(t, 200)
+	}},
 	"session-expires-cut": {run: func(r *rig) {
 		t := r.t
 		a := r.do(t, http.MethodPost, sessionsURI, login()).want(t, 201)

@@ -143,8 +143,18 @@ func (s *slot) insert(req *request) reply {
 	if refusal, refused := s.checkInsert(req); refused {
 		return refusal
 	}
-	s.load(req, text(req.body, "Image"))
+	s.lands().load(req, text(req.body, "Image"))
 	return s.bmc.vendor.mediaDone()
+}
+
+// lands is the drive that an image comes into.
+func (s *slot) lands() *slot {
+	for _, other := range slices.Backward(s.bmc.slots) {
+		if other.image == "" && s.bmc.faults.fireOn("media-other-slot", "") {
+			return other
+		}
+	}
+	return s
 }
 
 // ejectNow is POST …/Actions/VirtualMedia.EjectMedia.

@@ -222,6 +222,13 @@ var mediaFaults = map[string]faultCase{
 		r.insert(r.t, systemCD, iso()).want(r.t, 204)
 		r.insert(r.t, systemCD, iso()).want(r.t, 500, "VRM0012")
 	}},
+	"media-other-slot": {vendor: "Dell", run: func(r *rig) {
+		r.fault(r.t, "media-other-slot*1")
+		r.insert(r.t, cdURI, iso()).want(r.t, 204)
+		if a := r.get(r.t, cdURI); a.value("Inserted") != false || len(r.State().Media) != 1 {
+			r.t.Errorf("the drives hold %v; that one %s", r.State().Media, a.raw)
+		}
+	}},
 	"media-ignored": {vendor: "Dell", run: func(r *rig) {
 		r.fault(r.t, "media-ignored*1")
 		r.insert(r.t, cdURI, iso()).want(r.t, 204)
