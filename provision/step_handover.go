@@ -44,6 +44,9 @@ func (h handover) Done(ctx context.Context, e *Env) (bool, error) {
 		return false, nil
 	}
 	e.Facts[FactHandover] = what + "; " + h.stateWords(e)
+	if sticky := e.Facts[factSticky]; sticky != "" {
+		e.Facts[FactHandover] += "; " + sticky
+	}
 	return true, nil
 }
 
@@ -51,15 +54,29 @@ func (h handover) Done(ctx context.Context, e *Env) (bool, error) {
 // power state alone does not tell: a machine that is on may run either.
 func (handover) leftLive(e *Env) bool { return e.Facts[factLeft] != "" }
 
-// factLeft says how the live image was left.
+// factLeft says how the live image was left, by the words below.
 const factLeft = "left_live"
+
+const (
+	leftOff       = "off"
+	leftOwn       = "restarted, by its own order"
+	leftRestarted = "restarted"
+	leftUnknown   = "restarted, not proven"
+	leftAgain     = "off, after our image again"
+)
 
 func (handover) stateWords(e *Env) string {
 	switch e.Facts[factLeft] {
-	case "off":
+	case leftOff:
 		return "powered off"
-	case "restarted":
-		return "restarted into its installed system"
+	case leftOwn:
+		return "restarted by its own boot order"
+	case leftAgain:
+		return "powered off: after its restart it had started our image again"
+	case leftUnknown:
+		return "restarted, and it did not come to us for an image; its BMC does not tell the end of POST, so that its installed system runs is not proven"
+	case leftRestarted:
+		return "restarted into its installed system: it did not come to us for an image, and the boot override is off"
 	}
 	return "in its installed system, as found"
 }
@@ -116,20 +133,45 @@ func (h handover) Do(ctx context.Context, e *Env) (Facts, error) {
 	if err != nil {
 		return nil, err
 	}
+	if live(e) {
+		if err := e.leaving(ctx, c); err != nil {
+			return nil, err
+		}
+	}
 	_, begun := e.intents["handover reset"]
 	if len(changes) > 0 || begun || e.intents["handover off"].Act == "" && e.begunBIOS() {
 		if err := e.applyBIOS(ctx, c, want, "handover", false); err != nil {
 			return nil, err
 		}
-		return Facts{factLeft: "restarted"}, nil
+		return h.leave(ctx, e, c)
 	}
 	if !live(e) {
 		return nil, nil
 	}
+	return h.off(ctx, e, c, leftOff)
+}
+
+// leave ends a restart: where our image runs again, the host is switched off.
+func (h handover) leave(ctx context.Context, e *Env, c BMC) (Facts, error) {
+	if !live(e) {
+		return Facts{factLeft: leftOwn}, nil
+	}
+	how, err := e.left(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if how == leftAgain {
+		return h.off(ctx, e, c, leftAgain)
+	}
+	return Facts{factLeft: how}, nil
+}
+
+// off takes the live image down with the host.
+func (handover) off(ctx context.Context, e *Env, c BMC, how string) (Facts, error) {
 	if err := e.Act(ctx, e.switchAct(c, "handover off", redfish.PowerOff, redfish.Off)); err != nil {
 		return nil, fmt.Errorf("take the live image down: %w", err)
 	}
-	return Facts{factLeft: "off"}, nil
+	return Facts{factLeft: how}, nil
 }
 
 // begunBIOS reports whether an interrupted handover had begun to set the BIOS.

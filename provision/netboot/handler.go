@@ -20,6 +20,10 @@ const Simulated = "simulated"
 
 var imageName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
+// lastGrain is how exact the time of the last fetch is: firmware fetches a program in many
+// ranges, and each note is a write to the disk. A host that starts again needs longer.
+const lastGrain = 5 * time.Second
+
 // upLimit bounds what a host may post.
 const upLimit = 16 << 10
 
@@ -114,12 +118,14 @@ func (s *Server) self(r *http.Request) string {
 
 // fetched notes that a machine came for its boot.
 func (s *Server) fetched(w http.ResponseWriter, r *http.Request, t *Ticket) bool {
+	now := time.Now().UTC()
 	first := func(t *Ticket) {
+		t.Last = now
 		if t.Fetched.IsZero() {
-			t.Fetched = time.Now().UTC()
+			t.Fetched = now
 		}
 	}
-	if t.Fetched.IsZero() && !s.note(w, t.Token, first) {
+	if (t.Fetched.IsZero() || now.Sub(t.Last) > lastGrain) && !s.note(w, t.Token, first) {
 		return false
 	}
 	s.Log.Info("boot fetched", "machine", t.Machine, "path", r.URL.Path, "from", r.RemoteAddr)
@@ -151,12 +157,14 @@ func (s *Server) seed(w http.ResponseWriter, r *http.Request) {
 	if t == nil {
 		return
 	}
+	now := time.Now().UTC()
 	first := func(t *Ticket) {
+		t.Last = now
 		if t.Seeded.IsZero() {
-			t.Seeded = time.Now().UTC()
+			t.Seeded = now
 		}
 	}
-	if t.Seeded.IsZero() && !s.note(w, t.Token, first) {
+	if (t.Seeded.IsZero() || now.Sub(t.Last) > lastGrain) && !s.note(w, t.Token, first) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

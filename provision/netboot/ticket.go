@@ -23,6 +23,7 @@ type Ticket struct {
 	AuthorizedKeys string    `json:"authorized_keys"`
 	Fetched        time.Time `json:"fetched,omitzero"`    // the boot script was fetched first
 	Seeded         time.Time `json:"seeded,omitzero"`     // the seed was fetched first
+	Last           time.Time `json:"last,omitzero"`       // either was fetched last, to lastGrain
 	Base           string    `json:"base,omitempty"`      // of URLs for the host, where it boots an image that its BMC fetched
 	MediaRead      time.Time `json:"media_read,omitzero"` // that image was read first, by the BMC
 	MAC            string    `json:"mac,omitempty"`       // by which a machine that boots by PXE is known, lower case
