@@ -17,6 +17,7 @@ type Boot struct {
 	Allowed     []string `json:"allowed,omitempty"`       // targets as the BMC lists them; empty means not listed
 	Supported   bool     `json:"supported"`               // false: the BMC has no override properties
 	TakesURI    bool     `json:"takes_uri"`               // the BMC has an HttpBootUri to set
+	Order       []string `json:"order,omitempty"`         // boot order of the BIOS, as the BMC shows it; empty means not shown
 	Note        string   `json:"note,omitempty"`          // what could not be read, and is not known
 
 	// Of one boot device instead of a kind of them.
@@ -76,6 +77,7 @@ func (c *Client) bootPlace(ctx context.Context) (bootPlace, error) {
 		}
 		place.future = object
 	}
+	place.boot.Order = host.Boot.value.Order
 	return place, nil
 }
 

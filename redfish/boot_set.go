@@ -80,7 +80,7 @@ func (c *Client) tryBoot(ctx context.Context, place bootPlace, want Boot) error 
 
 // bootLadder returns the place that a refusal names, if one does.
 func (c *Client) bootLadder(ctx context.Context, place bootPlace, want Boot, bodies []map[string]any) (elsewhere link, last error) {
-	uri := place.uri
+	uri, order := place.uri, place.boot.Order
 	for i, body := range bodies {
 		a, sent := c.patchAnswer(ctx, uri, place.etag, map[string]any{"Boot": body})
 		if isOwn(sent) {
@@ -101,6 +101,7 @@ func (c *Client) bootLadder(ctx context.Context, place bootPlace, want Boot, bod
 			return "", fmt.Errorf("read it back: %w", errors.Join(sent, err))
 		}
 		if set {
+			c.warnOrder(ctx, order, place.boot.Order)
 			return "", nil
 		}
 		last = fmt.Errorf("accepted, but it reads %s", place.boot)
@@ -115,6 +116,15 @@ func (c *Client) bootLadder(ctx context.Context, place bootPlace, want Boot, bod
 		}
 	}
 	return "", last
+}
+
+// warnOrder tells of a boot order that came out of setting an override as another: an
+// XE9680 lost entries of its own so (iDRAC-Redfish-Scripting #319).
+func (c *Client) warnOrder(ctx context.Context, before, after []string) {
+	if len(before) > 0 && len(after) > 0 && !slices.Equal(before, after) {
+		c.cfg.Log.WarnContext(ctx, "the boot order changed when the boot override was set: check it before the next start",
+			"bmc", c.cfg.Addr, "before", before, "after", after)
+	}
 }
 
 // isFinal tells a refusal that another form of the same request meets too.

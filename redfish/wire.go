@@ -161,6 +161,7 @@ type bootDoc struct {
 	Path    json.RawMessage `json:"UefiTargetBootSourceOverride"` // likewise
 	Paths   words           `json:"UefiTargetBootSourceOverride@Redfish.AllowableValues"`
 	Next    json.RawMessage `json:"BootNext"` // likewise
+	Order   words           `json:"BootOrder"`
 	Options link            `json:"BootOptions"`
 }
 
