@@ -14,3 +14,11 @@ type ami struct{ base }
 // of EnableRMedia that drives are listed only after it. Documented there, not seen
 // to work.
 func (ami) offerMedia(ctx context.Context, c *Client) (bool, error) { return c.enableRMedia(ctx) }
+
+// ways of AMI's MegaRAC, on which the DGX H100 is.
+func (ami) ways() []way {
+	return []way{
+		{"boot URI", "HttpBootUri", seen, documented, "captured tree nvidia_viking (DGX H100, BMC 23.11.20); DSP0268"},
+		{"remote-media switch", "EnableRMedia", seen, documented, "captured tree nvidia_viking: ActionInfo"},
+	}
+}

@@ -254,3 +254,12 @@ func (d dell) licences(ctx context.Context, k *card) ([]string, link, error) {
 	}
 	return licenceNames(ctx, k.c, ext.Licences, func(l licenceDoc) string { return firstOf(strings.Join(l.Words, ", "), l.ID.clean()) })
 }
+
+func (dell) ways() []way {
+	return []way{
+		{"boot URI", "HttpDev1Uri", seen, documented, "captured tree dell (R750, iDRAC9 6.00.30); libredfish #74, #75"},
+		{"BMC socket", "NIC.1.Selection", seen, documented, "captured tree dell; setting it: iDRAC-Redfish-Scripting, SetIdracLcSystemAttributesREDFISH"},
+		{"lockdown", "Lockdown.1.SystemLockdown", seen, "", "captured tree dell; refusals by its registry (SYS406)"},
+		{"licence", "LicenseDescription", seen, "", "captured tree dell"},
+	}
+}

@@ -119,3 +119,12 @@ func (h hpe) licences(ctx context.Context, k *card) ([]string, link, error) {
 	}
 	return []string{name()}, from, nil
 }
+
+func (hpe) ways() []way {
+	return []way{
+		{"boot URI", "UrlBootFile", seen, documented, "captured tree hpe (DL385 Gen10 Plus v2, iLO5 2.72); libredfish #76"},
+		{"AC cycle", "AuxCycle", seen, documented, "captured tree hpe: the action lists it"},
+		{"lockdown", "ServerConfigLock", seen, "", "captured tree hpe; refusals by its registry (ServerConfigurationLockEnabled)"},
+		{"licence", "LicenseString", seen, "", "captured tree hpe"},
+	}
+}

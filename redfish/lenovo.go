@@ -36,3 +36,10 @@ func (lenovo) postWord(host systemDoc) string {
 func (l lenovo) hardwareLog(svc logServiceDoc, owner string) bool {
 	return svc.ID == "PlatformLog" || l.base.hardwareLog(svc, owner)
 }
+
+func (lenovo) ways() []way {
+	return []way{
+		{"AC cycle", "ACPowerCycle", seen, documented, "captured tree lenovo (SR670 V2, XCC 2.83): the action lists it"},
+		{"BMC socket", "NicMode", seen, documented, "captured tree lenovo; setting it: its schema"},
+	}
+}

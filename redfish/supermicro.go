@@ -193,3 +193,12 @@ func licenceNode(licence string) string {
 	}
 	return doc.Key.Node.Name.clean()
 }
+
+func (supermicro) ways() []way {
+	return []way{
+		{"boot URI", "BootURI", seen, documented, "captured tree supermicro (SYS-821GE-TNHR, BMC 11.01.01): registry"},
+		{"BMC socket", "LANInterface", seen, documented, "an X12 with schema v1_0_2; setting it: that schema"},
+		{"lockdown", "SysLockdownEnabled", seen, "", "captured tree supermicro; refusals by its registry (OemSystemLockdownEnabled)"},
+		{"licence", "QueryLicense", seen, "", "captured tree supermicro; refusal: ironic-image #688"},
+	}
+}

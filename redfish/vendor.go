@@ -38,6 +38,8 @@ type greeter interface {
 
 // keeper is what differs in what is kept.
 type keeper interface {
+	// ways are what the maker has in a form of its own, and on what each stands.
+	ways() []way
 	// hardwareLog tells a log of hardware events from the others; owner is
 	// "system", "manager", "chassis" or "baseboard".
 	hardwareLog(svc logServiceDoc, owner string) bool

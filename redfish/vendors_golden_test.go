@@ -1,6 +1,7 @@
 package redfish
 
 import (
+	"bytes"
 	"context"
 	flags "flag"
 	"fmt"
@@ -73,6 +74,7 @@ func TestGoldenVendors(t *testing.T) {
 	for _, r := range rows {
 		fmt.Fprintf(&b, "| %s |\n", strings.Join([]string{r.maker, r.model, r.firmware, r.known, r.intents, r.boot, r.uri, r.port, r.media, r.diagnostics, r.source}, " | "))
 	}
+	writeWays(t, &b)
 	path := filepath.Join("..", "docs", "vendors.md")
 	if *update {
 		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
@@ -83,6 +85,59 @@ func TestGoldenVendors(t *testing.T) {
 	if err != nil || string(had) != b.String() {
 		t.Errorf("docs/vendors.md is not what the code knows (%v): run the test with -update and read the difference", err)
 	}
+}
+
+// writeWays writes what each maker has in a form of its own. A name that is said to be
+// seen in a captured tree must stand there.
+func writeWays(t *testing.T, b *strings.Builder) {
+	t.Helper()
+	b.WriteString("\nWhat each maker has in a form of its own; all else is the standard's. *it is there*: on what that stands;\n" +
+		"*it works*: on what it stands that setting it does what it says, empty where it is only read.\n\n" +
+		"| maker | what | name | it is there | it works | source |\n| --- | --- | --- | --- | --- | --- |\n")
+	for _, m := range []struct {
+		maker, tree string
+		does        behaviour
+	}{{"dell", "dell", dell{}}, {"hpe", "hpe", hpe{}}, {"lenovo", "lenovo", lenovo{}}, {"nvidia (by ami)", "nvidia_viking", nvidia{}}, {"supermicro", "supermicro", supermicro{}}} {
+		tree := capturedTree(t, m.tree)
+		for _, w := range m.does.ways() {
+			fmt.Fprintf(b, "| %s |\n", strings.Join([]string{m.maker, w.what, w.name, string(w.read), string(w.sets), w.from}, " | "))
+			if w.read == seen && strings.HasPrefix(w.from, "captured tree ") && !standsIn(tree, w.name) {
+				t.Errorf("%s: %s is said to be seen, and is nowhere in the captured tree %s", m.maker, w.name, m.tree)
+			}
+		}
+	}
+}
+
+func standsIn(tree redfishtest.Tree, word string) bool {
+	for _, body := range tree {
+		if bytes.Contains(body, []byte(word)) {
+			return true
+		}
+	}
+	return false
+}
+
+// uriMark is on what a cell of the column "boot URI" stands.
+func uriMark(does behaviour) string {
+	for _, w := range does.ways() {
+		if w.what == "boot URI" {
+			return " (" + string(w.read) + ", setting it " + string(w.sets) + ")"
+		}
+	}
+	return ""
+}
+
+func capturedTree(t *testing.T, name string) redfishtest.Tree {
+	t.Helper()
+	path := filepath.Join("..", "..", "shared", "redfish", name+".tar.gz")
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("captured trees are not at hand: %v", err)
+	}
+	tree, err := redfishtest.LoadTarGz(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
 }
 
 func tableIntents(table intentTable) string {
@@ -104,14 +159,7 @@ func tableIntents(table intentTable) string {
 // treeRow asks the client what a captured machine can do.
 func treeRow(t *testing.T, name string) vendorRow {
 	t.Helper()
-	path := filepath.Join("..", "..", "shared", "redfish", name+".tar.gz")
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("captured trees are not at hand: %v", err)
-	}
-	tree, err := redfishtest.LoadTarGz(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tree := capturedTree(t, name)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	bmc, err := redfishtest.Start(ctx, redfishtest.Options{Tree: tree})
@@ -145,6 +193,7 @@ func treeRow(t *testing.T, name string) vendorRow {
 				row.uri = "BIOS " + name
 			}
 		}
+		row.uri += uriMark(c.behaviour)
 	}
 	row.port = portWay(ctx, t, c)
 	row.diagnostics = diagnosticWords(ctx, t, c)
