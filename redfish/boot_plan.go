@@ -42,22 +42,31 @@ func (c *Client) planBoot(ctx context.Context, want Boot) (BootPlan, bootPlace, 
 	if want.MAC != "" && want.Enabled != overrideOff {
 		plan.Override, device = c.bootPort(ctx, place, want)
 	}
-	doubtful := place.boot.TakesURI && place.boot.HTTPBootURI != want.HTTPBootURI && c.behaviour.uriInBIOS()
-	noURI := want.HTTPBootURI != "" && (!place.boot.TakesURI || doubtful)
-	if noURI || want.MAC != "" && !device && want.Enabled != overrideOff {
-		override := plan.Override
-		switch err := c.planBootBIOS(ctx, want, &plan); {
-		case err != nil && doubtful && (errors.Is(err, ErrBadValue) || errors.Is(err, ErrUnsupported)):
-			plan = BootPlan{Override: override} // this BIOS has no place for it
-		case err != nil:
-			return BootPlan{}, place, err
-		}
+	switch {
+	case want.MAC != "" && !device && want.Enabled != overrideOff, want.HTTPBootURI != "" && !place.boot.TakesURI:
+		err = c.planBootBIOS(ctx, want, &plan)
+	case want.HTTPBootURI != "" && place.boot.HTTPBootURI != want.HTTPBootURI && c.behaviour.uriInBIOS():
+		err = c.planDoubtfulURI(ctx, want, &plan)
+	}
+	if err != nil {
+		return BootPlan{}, place, err
 	}
 	plan.Override.MAC = ""
 	if plan.Override.Target, err = place.boot.target(plan.Override); err != nil {
 		return BootPlan{}, place, fmt.Errorf("BMC %s: %w", c.cfg.Addr, err)
 	}
 	return plan, place, nil
+}
+
+// planDoubtfulURI prefers the BIOS setting where others of the make refuse the HttpBootUri
+// that they show, and the override where this BIOS has no such setting.
+func (c *Client) planDoubtfulURI(ctx context.Context, want Boot, plan *BootPlan) error {
+	override := plan.Override
+	err := c.planBootBIOS(ctx, want, plan)
+	if errors.Is(err, ErrBadValue) || errors.Is(err, ErrUnsupported) {
+		*plan, err = BootPlan{Override: override}, nil
+	}
+	return err
 }
 
 // planBootBIOS asks the vendor's table for the attributes of a boot, and the BIOS
