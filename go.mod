@@ -3,6 +3,7 @@ module github.com/rackproof/rackproof
 go 1.26.7
 
 require (
+	filippo.io/age v1.3.2
 	charm.land/bubbletea/v2 v2.1.1
 	github.com/bmc-toolbox/bmclib/v2 v2.3.5
 	github.com/gliderlabs/ssh v0.3.8
@@ -24,6 +25,7 @@ require (
 
 require (
 	dario.cat/mergo v1.0.1 // indirect
+	filippo.io/hpke v0.4.0 // indirect
 	github.com/Jeffail/gabs/v2 v2.7.0 // indirect
 	github.com/VictorLowther/simplexml v0.0.0-20180716164440-0bff93621230 // indirect
 	github.com/VictorLowther/soap v0.0.0-20150314151524-8e36fca84b22 // indirect

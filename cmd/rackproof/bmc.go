@@ -49,7 +49,7 @@ const bmcLong = `Drive one BMC by hand, over Redfish, or over IPMI with --protoc
   password rotate                    give the account a new password
   forget-pin [UUID|MAC]              forget the certificate that was pinned
 
-Credentials are references: env:NAME, file:PATH, command:LINE. A changed
+Credentials are references: env:NAME, file:PATH, age:FILE#IDENTITY, command:LINE. A changed
 certificate is refused: it is pinned on first use. Lockdown, jobs, values that wait and
 missing licences are told before power, boot, bios, media or firmware is changed; what
 would stop the change or be cut by it ends it there, unless --anyway is given. IPMI has no certificates; media,

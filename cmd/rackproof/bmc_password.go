@@ -31,11 +31,13 @@ store and read back before it is set, and proven by a login over Redfish and, wh
 that is on, IPMI. If it is cut, run it again: the new password is tried, then the
 old, once each. On a BMC that wants a new password before anything else, this sets it.
 
-The store is a file of mode 0600, or a pair of commands: --store prints the password,
---store-set takes it on its standard input.
+The store is a file of mode 0600, a file encrypted by age to the identity that opens it,
+or a pair of commands: --store prints the password, --store-set takes it on its standard
+input.
 
 Examples:
   rackproof bmc 10.0.12.7 password rotate --password file:tag/r12u07 --store file:bmc/r12u07
+  rackproof bmc 10.0.12.7 password rotate --store age:bmc/r12u07.age#keys/site.txt
   rackproof bmc 10.0.12.7 password rotate --store 'command:pass show bmc/r12u07' --store-set 'pass insert -e bmc/r12u07'
 
 `
@@ -63,7 +65,7 @@ func (a *app) bmcRotate(o *bmcOptions) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&store, "store", "", "`reference` to where the new password is kept: file:PATH or command:LINE")
+	f.StringVar(&store, "store", "", "`reference` to where the new password is kept: file:PATH, age:FILE#IDENTITY or command:LINE")
 	f.StringVar(&set, "store-set", "", "`command` that keeps what it reads on standard input, for a store that is a command")
 	return cmd
 }
@@ -104,11 +106,13 @@ func passwordStore(store, set, old, mark string) (provision.PasswordStore, error
 		return nil, errors.New("--store is missing: a password that is kept nowhere is not set")
 	case kind == "file" && rest != "" && set == "":
 		return provision.FileStore{Path: provision.ExpandHome(rest)}, nil
+	case kind == "age" && set == "":
+		return provision.ParseAgeStore(rest)
 	case kind == "command" && rest != "" && set != "":
 		if store == old {
 			return nil, errors.New("--store holds the old password: it would be overwritten before the new one is proven; give the old one to --password from elsewhere")
 		}
 		return provision.CommandStore{Set: set, Get: rest, Mark: mark}, nil
 	}
-	return nil, errors.New("--store: use file:PATH, or command:LINE with --store-set LINE")
+	return nil, errors.New("--store: use file:PATH, age:FILE#IDENTITY, or command:LINE with --store-set LINE")
 }
