@@ -3,8 +3,8 @@ module github.com/rackproof/rackproof
 go 1.26.7
 
 require (
-	filippo.io/age v1.3.2
 	charm.land/bubbletea/v2 v2.1.1
+	filippo.io/age v1.3.2
 	github.com/bmc-toolbox/bmclib/v2 v2.3.5
 	github.com/gliderlabs/ssh v0.3.8
 	github.com/goccy/go-yaml v1.19.2

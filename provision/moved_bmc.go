@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
-
-	"golang.org/x/crypto/ssh"
 
 	"github.com/rackproof/rackproof/redfish"
 )
@@ -163,8 +160,7 @@ func (b *Bench) answers(ctx context.Context, m Machine) bool {
 		_ = conn.Close()
 		return true
 	}
-	_, behind := errors.AsType[*ssh.OpenChannelError](err) // a bastion has words only
-	if errors.Is(err, syscall.ECONNREFUSED) || behind && strings.Contains(strings.ToLower(err.Error()), "refused") {
+	if errors.Is(err, syscall.ECONNREFUSED) {
 		return true
 	}
 	if m.Via != "" { // which UDP does not pass

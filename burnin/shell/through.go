@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -15,7 +17,8 @@ func (s *SSH) Name() string { return s.host() }
 // DialContext opens a TCP connection from the host: the host is the way to what is
 // beside it. The connection knows no deadlines, and ends with the one under it. An error
 // that wraps ErrLost says that the host is gone, and ErrForbidden that it lets nobody
-// through; any other is what it says of addr.
+// through; any other is what it says of addr, and wraps syscall.ECONNREFUSED where that
+// refused.
 func (s *SSH) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	l, err := s.current()
 	if err != nil {
@@ -29,6 +32,8 @@ func (s *SSH) DialContext(ctx context.Context, network, addr string) (net.Conn, 
 	case errors.As(err, &refused) && (refused.Reason == ssh.Prohibited || refused.Reason == ssh.UnknownChannelType):
 		return nil, fault(s.host(), ErrForbidden, err, "lets nobody through to "+addr,
 			"Allow it there: AllowTcpForwarding and PermitOpen of its sshd_config, and the options of the key.")
+	case errors.As(err, &refused) && strings.Contains(strings.ToLower(refused.Message), "refused"):
+		return nil, refusedThere{err}
 	case errors.As(err, &refused):
 		return nil, err
 	case ctx.Err() != nil:
@@ -36,6 +41,12 @@ func (s *SSH) DialContext(ctx context.Context, network, addr string) (net.Conn, 
 	}
 	return nil, lostHop(s.host(), err)
 }
+
+// refusedThere is a connection that was refused behind the host, which has words for it
+// only.
+type refusedThere struct{ error }
+
+func (r refusedThere) Unwrap() []error { return []error{r.error, syscall.ECONNREFUSED} }
 
 func lostHop(host string, err error) error {
 	return fault(host, ErrLost, err, "the connection was lost", "Is it up, and the network to it?")
