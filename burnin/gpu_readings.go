@@ -31,7 +31,8 @@ func phaseReadings[T any](r *Readings, p Probe[T]) []Reading[T] {
 	ran := slices.ContainsFunc(r.rec.Evidence, func(e *Evidence) bool { return e.Probe == p.Spec.Name && e.Instance == "" })
 	for _, phase := range machinePhases {
 		reading := Read(r, p, phase)
-		sampled := phase == PhaseLoad && reading.Evidence != nil && len(bytes.TrimSpace(reading.Evidence.Out)) == 0
+		// What is sampled prints nothing else. Where the tool was missing nothing was sampled.
+		sampled := phase == PhaseLoad && reading.Evidence != nil && reading.Evidence.Ended != EndedNoTool && len(bytes.TrimSpace(reading.Evidence.Out)) == 0
 		owed := ran && phase != PhaseLoad && r.loaded() && slices.Contains(p.Spec.Phases, phase)
 		if sampled || reading.Evidence == nil && !owed {
 			continue

@@ -3,6 +3,7 @@ package provision
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -39,8 +40,12 @@ func stops(o redfish.Obstacle) bool {
 	return len(o.Stops) > 0 && (o.Kind == redfish.LockedDown || o.Kind == redfish.PendingJob || o.Kind == redfish.RunningJob)
 }
 
-// changes are what the steps of a workflow that are not done yet would change.
+// changes are what the steps of a workflow that are not done yet would change. What a plan
+// notes for the steps behind it is no fact of the run.
 func (e *Env) changes(ctx context.Context, w Workflow) ([]Change, error) {
+	facts := e.Facts
+	e.Facts = maps.Clone(facts)
+	defer func() { e.Facts = facts }()
 	out := []Change{}
 	for _, s := range w.Steps {
 		planner, ok := s.Step.(Planner)

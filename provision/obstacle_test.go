@@ -51,6 +51,9 @@ func TestJobOfTheBMC(t *testing.T) {
 			if ok != test.stuck || !ok && err != nil || len(f.acts) != 0 {
 				t.Errorf("%s: %v, acts %v", test.name, err, f.acts)
 			}
+			if e.Facts[FactCarried] != "" {
+				t.Errorf("%s: what was planned stands as done: %v", test.name, e.Facts)
+			}
 			if ok && (!strings.Contains(stuck.Why, "JID_2") || stuck.Do != running.Do) {
 				t.Errorf("%s: %v", test.name, stuck)
 			}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"filippo.io/age"
@@ -139,16 +138,8 @@ func (s AgeStore) Waiting(context.Context) (string, bool, error) {
 // Settle implements PasswordStore.
 func (s AgeStore) Settle(ctx context.Context, password string) error {
 	waiting, _, err := s.Waiting(ctx)
-	switch {
-	case err != nil:
-		return err
-	case waiting == password:
-		err = os.Rename(s.waiting(), s.Path)
-	default:
-		err = os.Remove(s.waiting())
-	}
 	if err != nil {
-		return fmt.Errorf("password store: %w", err)
+		return err
 	}
-	return syncFolder(filepath.Dir(s.Path))
+	return settleFile(s.waiting(), s.Path, waiting == password)
 }

@@ -55,18 +55,23 @@ func (s FileStore) Waiting(context.Context) (string, bool, error) {
 // Settle implements PasswordStore.
 func (s FileStore) Settle(ctx context.Context, password string) error {
 	waiting, _, err := s.Waiting(ctx)
-	switch {
-	case err != nil:
-		return err
-	case waiting == password:
-		err = os.Rename(s.waiting(), s.Path)
-	default:
-		err = os.Remove(s.waiting())
-	}
 	if err != nil {
+		return err
+	}
+	return settleFile(s.waiting(), s.Path, waiting == password)
+}
+
+// settleFile puts a password that waits in the place of the old one where it is taken, and
+// away where it is not.
+func settleFile(waiting, path string, taken bool) error {
+	end := func() error { return os.Remove(waiting) }
+	if taken {
+		end = func() error { return os.Rename(waiting, path) }
+	}
+	if err := end(); err != nil {
 		return fmt.Errorf("password store: %w", err)
 	}
-	return syncFolder(filepath.Dir(s.Path))
+	return syncFolder(filepath.Dir(path))
 }
 
 // CommandStore is a store behind two commands: one that takes a password on its

@@ -16,8 +16,9 @@ import (
 )
 
 // Ref says where a secret is, never what it is: "env:NAME", "file:PATH",
-// "age:FILE#IDENTITY" (opened with the identity in another file), "command:pass show bmc/r12u07", "csv:FILE#COLUMN" (the row whose column name is
-// the machine's). It is printed and journaled; what it resolves to never is.
+// "age:FILE#IDENTITY" (opened with the identity in another file), "command:pass show
+// bmc/r12u07", "csv:FILE#COLUMN" (the row whose column name is the machine's). It is
+// printed and journaled; what it resolves to never is.
 type Ref string
 
 const commandDeadline = 30 * time.Second

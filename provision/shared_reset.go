@@ -52,7 +52,7 @@ func (e *Env) carryBoot(ctx context.Context, c BMC, step string) (begun func() b
 	}
 	if err != nil { // some BMCs take no override while settings wait for the reset
 		e.Log.Warn("the boot does not go with this reset and has its own", "err", err)
-		return nil, nil
+		return nil, e.notCarried(ctx)
 	}
 	return b.begun, e.Learn(ctx, Facts{FactCarried: step})
 }
@@ -73,6 +73,14 @@ func (e *Env) awaitCarried(ctx context.Context, b imageBoot) error {
 		return err
 	}
 	e.Log.Warn("the host did not boot the image with the reset before; it is booted now")
+	return e.notCarried(ctx)
+}
+
+// notCarried lets step boot set its own boot at once.
+func (e *Env) notCarried(ctx context.Context) error {
+	if e.Facts[FactCarried] == "" {
+		return nil
+	}
 	return e.Learn(ctx, Facts{FactCarried: ""})
 }
 

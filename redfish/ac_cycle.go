@@ -46,9 +46,12 @@ func (c *Client) ACCycle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before, sent := c.cut(ctx, PowerOff, reset)
-	if s := statusOf(sent); s == http.StatusBadRequest || s == http.StatusConflict {
-		before, sent = c.cut(ctx, PowerOn, reset) // some cut the power of a host that is on alone
+	before, sent, err := c.cut(ctx, PowerOff, reset)
+	if s := statusOf(sent); err == nil && (s == http.StatusBadRequest || s == http.StatusConflict) {
+		before, sent, err = c.cut(ctx, PowerOn, reset) // some cut the power of a host that is on alone
+	}
+	if err != nil {
+		return fmt.Errorf("before the AC cycle: %w", err)
 	}
 	if sent != nil && !uncertain(sent) {
 		return fmt.Errorf("BMC %s: AC cycle: %w; pull the cords", c.cfg.Addr, sent)
@@ -61,15 +64,16 @@ func (c *Client) ACCycle(ctx context.Context) error {
 }
 
 // cut sends the reset to a host that was brought to a state, and gives what the host
-// showed just before: switching it may move its reset time.
-func (c *Client) cut(ctx context.Context, state PowerAction, reset acReset) (before systemDoc, err error) {
+// showed just before: switching it may move its reset time. With err nothing was sent; sent
+// is the answer.
+func (c *Client) cut(ctx context.Context, state PowerAction, reset acReset) (before systemDoc, sent, err error) {
 	if err := c.SetPower(ctx, state); err != nil {
-		return before, fmt.Errorf("before it: %w", err)
+		return before, nil, err
 	}
 	if before, err = c.host(ctx); err != nil {
-		return before, err
+		return before, nil, err
 	}
-	return before, c.sendReset(ctx, reset)
+	return before, c.sendReset(ctx, reset), nil
 }
 
 func (c *Client) acReset(ctx context.Context, host systemDoc) (acReset, error) {

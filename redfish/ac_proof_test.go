@@ -25,6 +25,7 @@ type cutting struct {
 	cut     func(*cutting) int // the cut: its status, 0 for an answer that is lost
 	deaf    int                // requests that get no answer
 	refuse  bool               // the next connection
+	stays   bool               // switching off is refused
 	resets  []string           // that were asked for
 	allowed string             // resets
 }
@@ -53,8 +54,10 @@ func (m *cutting) take(w http.ResponseWriter, r *http.Request) bool {
 func (m *cutting) reset(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	status := http.StatusNoContent
-	switch kind := strings.Split(string(body), `"`)[3]; kind {
-	case "On", "ForceOff":
+	switch kind := strings.Split(string(body), `"`)[3]; {
+	case kind == "ForceOff" && m.stays:
+		status = http.StatusBadRequest
+	case kind == "On" || kind == "ForceOff":
 		m.resets = append(m.resets, kind)
 		m.on = kind == "On"
 		if m.on || m.moves {
@@ -117,6 +120,7 @@ func TestACCycleProof(t *testing.T) {
 		{"the proxy gives up and nothing happens", &cutting{cut: func(*cutting) int { return http.StatusGatewayTimeout }}, 1, false},
 		{"forbidden", &cutting{cut: func(*cutting) int { return http.StatusForbidden }}, 1, false},
 		{"no connection", &cutting{cut: comes, refuse: true}, 0, false},
+		{"a host that is not to be switched off", &cutting{cut: comes, stays: true}, 0, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
