@@ -125,6 +125,7 @@ func (s waitSSH) look(ctx context.Context, e *Env) (bool, error) {
 		e.Facts[FactProof] = proof
 	}
 	e.Facts[FactBootID] = host.bootID
+	e.tellBootOrder(ctx, node)
 	return true, e.keepMachine() // the burn-in compares the boot it finds with this one
 }
 
