@@ -22,7 +22,11 @@ const (
 	eventIdle = 2 * time.Minute
 )
 
-var errEventTooLong = fmt.Errorf("an event of more than %d KiB without an end", maxEvent>>10)
+var (
+	errEventTooLong = fmt.Errorf("an event of more than %d KiB without an end", maxEvent>>10)
+	errSilentStream = fmt.Errorf("%w: the stream of events fell silent", ErrUnreachable)
+	errSlowStream   = fmt.Errorf("%w: the stream of events did not open in time", ErrUnreachable)
+)
 
 // sseMessage is one message of a stream of Server-Sent Events (HTML standard, 9.2).
 type sseMessage struct {
@@ -70,7 +74,7 @@ func readSSE(r io.Reader, take func(sseMessage) bool) (retry time.Duration, err 
 
 // follow opens a stream of events. The caller cancels ctx and closes what it got. last is
 // the id of the last message that was seen, "" at the start.
-func (t *transport) follow(ctx context.Context, cancel context.CancelFunc, uri, last string) (io.ReadCloser, error) {
+func (t *transport) follow(ctx context.Context, cancel context.CancelCauseFunc, uri, last string) (io.ReadCloser, error) {
 	used := t.session.current()
 	body, err := t.openStream(ctx, cancel, uri, last)
 	if statusOf(err) != http.StatusUnauthorized {
@@ -85,7 +89,7 @@ func (t *transport) follow(ctx context.Context, cancel context.CancelFunc, uri, 
 	return t.openStream(ctx, cancel, uri, last)
 }
 
-func (t *transport) openStream(ctx context.Context, cancel context.CancelFunc, uri, last string) (io.ReadCloser, error) {
+func (t *transport) openStream(ctx context.Context, cancel context.CancelCauseFunc, uri, last string) (io.ReadCloser, error) {
 	c := call{method: http.MethodGet, uri: uri}
 	to, err := t.requestURL(uri)
 	if err != nil {
@@ -102,7 +106,7 @@ func (t *transport) openStream(ctx context.Context, cancel context.CancelFunc, u
 		req.Header.Set("Last-Event-ID", last)
 	}
 	t.session.sign(req)
-	limit := time.AfterFunc(t.timeout, cancel) // until there is an answer
+	limit := time.AfterFunc(t.timeout, func() { cancel(errSlowStream) }) // until there is an answer
 	defer limit.Stop()
 	resp, err := t.events.Do(req)
 	if err != nil {

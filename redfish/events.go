@@ -115,7 +115,7 @@ func (f *follower) run(ctx context.Context) error {
 		case statusOf(err) != 0 && !notReady(err), errors.Is(err, ErrUnsupported), errors.Is(err, ErrAuth), errors.Is(err, ErrPinMismatch):
 			return err
 		case tries >= eventTries:
-			return fmt.Errorf("BMC %s: its stream of events ends at once, %d times: %w", f.c.cfg.Addr, tries, cmpError(err, ErrUnreachable))
+			return fmt.Errorf("BMC %s: its stream of events ends without telling anything, %d times: %w", f.c.cfg.Addr, tries, cmpError(err, ErrUnreachable))
 		}
 		f.c.cfg.Log.DebugContext(ctx, "the stream of events was lost", "bmc", f.c.cfg.Addr, "err", err)
 		f.lost = true
@@ -127,8 +127,8 @@ func (f *follower) run(ctx context.Context) error {
 
 // once follows the stream until it is lost; told is whether it told anything.
 func (f *follower) once(ctx context.Context) (told bool, err error) {
-	limited, cancel := context.WithCancel(ctx)
-	defer cancel()
+	limited, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	body, err := f.c.t.follow(limited, cancel, firstOf(f.filtered, f.uri), f.last)
 	if err != nil {
 		return false, err
@@ -141,7 +141,7 @@ func (f *follower) once(ctx context.Context) (told bool, err error) {
 	f.lost = false
 	opened := time.Now()
 	defer func() { told = told || time.Since(opened) > eventLife }()
-	idle := time.AfterFunc(f.c.cfg.EventIdle, cancel)
+	idle := time.AfterFunc(f.c.cfg.EventIdle, func() { cancel(errSilentStream) })
 	defer idle.Stop()
 	retry, err := readSSE(awake{body, idle, f.c.cfg.EventIdle}, func(m sseMessage) bool {
 		told, f.last = true, m.id
@@ -154,6 +154,9 @@ func (f *follower) once(ctx context.Context) (told bool, err error) {
 	})
 	if retry > 0 {
 		f.retry = retry
+	}
+	if err != nil && limited.Err() != nil {
+		err = context.Cause(limited)
 	}
 	return told, err
 }

@@ -155,7 +155,7 @@ func TestEventsThatAreNone(t *testing.T) {
 			}
 		}
 	}
-	for fault, says := range map[string]string{"sse-unterminated": "without an end", "sse-closes=1ms": "ends at once"} {
+	for fault, says := range map[string]string{"sse-unterminated": "without an end", "sse-closes=1ms": "without telling anything"} {
 		c := open(t, serve(t, redfishtest.Options{Tree: eventTree(streamsEvents), Faults: []string{fault}}))
 		var last error
 		for _, err := range c.Events(within(t, time.Minute)) {
