@@ -43,7 +43,7 @@ func (e *Env) tellBootOrder(ctx context.Context, node burnin.Shell) {
 		return // no UEFI, or no efibootmgr
 	}
 	var has []string
-	for _, number := range strings.Split(strings.Trim(string(m[1]), ","), ",") {
+	for number := range strings.SplitSeq(strings.Trim(string(m[1]), ","), ",") {
 		has = append(has, "Boot"+strings.ToUpper(number))
 	}
 	if slices.Equal(shown, has) {
