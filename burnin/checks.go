@@ -28,6 +28,7 @@ func Checks() []Check {
 		nvmeLink,
 		nvmeThroughput,
 		nicLink,
+		ibLink,
 		gdsSupport,
 		kernelLog,
 		firmware,

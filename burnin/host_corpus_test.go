@@ -194,6 +194,7 @@ func hostParsers() map[string]func(*Evidence) error {
 		"block-devices": quiet(parseBlockDevices), "gdscheck": quiet(parseGDSCheck), "bmc-lan": quiet(parseBMCLan),
 		"bmc-inventory": quiet(parseBMCInventory), "bmc-sensors": quiet(parseBMCSensors), "bmc-sel": quiet(parseBMCSEL), "pstore": quiet(parsePstore), "console": quiet(parseConsole),
 		"memory-stress": quiet(parseMemoryStress), "fio": quiet(parseFio), "stress-ng": quiet(parseStressNG),
+		"ib-status": quiet(parseIBStatus),
 	}
 }
 
@@ -217,6 +218,7 @@ func TestHostCapturesAreRead(t *testing.T) {
 		"block-devices": {"lsblk/gpud-lsblk.1.json", "lsblk/gpud-lsblk.2.json", "lsblk/gpud-lsblk.3.json", "lsblk/ironlib-lsblk.json"},
 		"gdscheck":      {"gds/gdscheck-1.13-logwarn-nfs-and-nvme.txt", "gds/gdscheck-1.14-driver-only.txt"},
 		"bmc-lan":       {"ipmi/redhat-hw-ipmi_lan_info"},
+		"ib-status":     {"ib/azhpc-diag-ibstatus.out", "ib/gpud-pr482-polling-down.txt", "ib/ibv_devinfo-cx7-eth.txt"},
 		"fio":           {"fio/axboe-731-error-lines-before-json.txt", "fio/superbench-disk_performance.log"},
 	} {
 		for _, name := range names {
@@ -230,6 +232,7 @@ func TestHostCapturesAreRead(t *testing.T) {
 	for probe, name := range map[string]string{
 		"dmidecode": "dmidecode/ironlib-dell_r6515_dmidecode_tpm.txt", "smartctl": "smartctl/ironlib-dell_r6515_smartctl_scan.json",
 		"kernel-log": "kernel/gpud-fabricmanager.log", "bmc-lan": "ipmi/redhat-hw-parse_ipmi_sdr",
+		"ib-status": "ib/superbench-ib_traffic_topo_aware_ibstat.txt",
 	} {
 		t.Run(probe+" refuses "+name, func(t *testing.T) {
 			err := parsers[probe](&Evidence{Out: corpus(t, name), Source: FromLoose, Ended: EndedUnknown})

@@ -19,6 +19,7 @@ func Probes() []ProbeSpec {
 		NVMeSmart.Spec,
 		Smartctl.Spec,
 		IPMILan.Spec,
+		IBStatus.Spec,
 		NvidiaSMI.Spec,
 		NVLink.Spec,
 		NVLinkErrors.Spec,
@@ -32,6 +33,6 @@ func Probes() []ProbeSpec {
 // and listed, and no check of this version reads it.
 var LaterProbes = []string{
 	"gdsio", "gds-stats", "nvbandwidth", "nccl", "dcgm", "gpu-burn", "stream",
-	"ib-status", "ib-bandwidth", "ethtool", "lldp", "mig", "containers", "service-endpoint",
+	"ib-bandwidth", "ethtool", "lldp", "mig", "containers", "service-endpoint",
 	"bios",
 }

@@ -37,6 +37,7 @@ func readers() map[string]func(*Evidence) error {
 	reader(all, NVMeSmart)
 	reader(all, Smartctl)
 	reader(all, IPMILan)
+	reader(all, IBStatus)
 	reader(all, NvidiaSMI)
 	reader(all, NVLink)
 	reader(all, NVLinkErrors)

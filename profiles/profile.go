@@ -24,8 +24,14 @@ type Profile struct {
 	PSU    PSU    `yaml:"psu,omitempty"`
 	Air    Air    `yaml:"air,omitempty"`
 	GDS    GDS    `yaml:"gds,omitempty"`
+	IB     IB     `yaml:"ib,omitempty"`
+	RAID   RAID   `yaml:"raid,omitempty"`
 	Power  Power  `yaml:"power,omitempty"`
 	Load   Load   `yaml:"load,omitempty"`
+
+	Filesystem Filesystem `yaml:"filesystem,omitempty"`
+	Containers Containers `yaml:"containers,omitempty"`
+	Service    Service    `yaml:"service,omitempty"`
 
 	Minutes  Minutes              `yaml:"minutes,omitempty"`
 	BIOS     map[string]BIOSSet   `yaml:"bios,omitempty" keys:"burnin,delivery"` // "burnin" and "delivery"
@@ -73,6 +79,7 @@ type Memory struct {
 	StressErrors      *Limit `yaml:"stress_errors,omitempty" unit:"count"`   // differences that a memory load found
 	ChannelsPerSocket *Limit `yaml:"channels_per_socket,omitempty" unit:"count"`
 
+	BandwidthShare     *Limit `yaml:"bandwidth_share,omitempty" unit:"%"`          // STREAM's triad, of channels times transfers times 8 bytes
 	RatedSpeeds        *Limit `yaml:"rated_speeds,omitempty" unit:"count"`         // how many different ones
 	SpeedTwoPerChannel *Limit `yaml:"speed_two_per_channel,omitempty" unit:"MT/s"` // what the processor's maker states where two modules share a channel; explains a speed, judges none
 }
@@ -86,8 +93,10 @@ type GPU struct {
 
 	Memory    *Limit `yaml:"memory,omitempty" unit:"MiB"` // FB total of nvidia-smi
 	BAR1      *Limit `yaml:"bar1,omitempty" unit:"MiB"`
-	ECCMode   *Limit `yaml:"ecc_mode,omitempty" unit:"text"` // current and pending
-	MIG       *Limit `yaml:"mig,omitempty" unit:"text"`      // nil where the GPU has no MIG
+	ECCMode   *Limit `yaml:"ecc_mode,omitempty" unit:"text"`     // current and pending
+	MIG       *Limit `yaml:"mig,omitempty" unit:"text"`          // nil where the GPU has no MIG
+	MIGLayout *Limit `yaml:"mig_layout,omitempty" unit:"text"`   // instances of every GPU where MIG is wanted: "7x 1g.10gb"
+	License   *Limit `yaml:"vgpu_license,omitempty" unit:"text"` // License Status of the vGPU product: "Licensed"
 	DriverMin *Limit `yaml:"driver_min,omitempty" unit:"version"`
 	Power     *Limit `yaml:"power,omitempty" unit:"W"` // the highest power limit the part may have: its TDP
 
@@ -134,6 +143,9 @@ type PCIe struct {
 	NonFatalErrors  *Limit `yaml:"non_fatal_errors,omitempty" unit:"count"` // AER, absolute
 	FatalErrors     *Limit `yaml:"fatal_errors,omitempty" unit:"count"`     // AER, absolute
 	Replays         *Limit `yaml:"replays,omitempty" unit:"count"`          // GPU replay counter, change over the run
+
+	ACS   *Limit `yaml:"acs,omitempty" unit:"text"`   // of the bridges above GPUs and adapters: "off", or "redirect" where one sends peer traffic to the root
+	IOMMU *Limit `yaml:"iommu,omitempty" unit:"text"` // "off", "pass-through" or "on"
 }
 
 // PCIeClass are the limits of one class of device: of its own link, and of every link between it and the root
@@ -183,12 +195,47 @@ type Air struct {
 	Fan   *Limit `yaml:"fan,omitempty" unit:"rpm"` // of every fan that is there; where fans are told in percent, its number
 }
 
-// GDS are the limits of GPUDirect Storage as gdscheck -p prints them.
+// GDS are the limits of GPUDirect Storage as gdscheck -p prints them, and of what gdsio reads.
 type GDS struct {
 	Mode          *Limit `yaml:"mode,omitempty" unit:"text"`           // "nvfs" or "p2pdma": a direct path by driver or by kernel
 	Filesystems   *Limit `yaml:"filesystems,omitempty" unit:"text"`    // rows of gdscheck that must read Supported
 	CompatAllowed *Limit `yaml:"compat_allowed,omitempty" unit:"text"` // properties.allow_compat_mode or use_compat_mode
 	IOMMU         *Limit `yaml:"iommu,omitempty" unit:"text"`          // "disabled"
+
+	File string `yaml:"file,omitempty"`              // that gdsio reads, on the filesystem to be proven; nothing is read without one
+	Read *Limit `yaml:"read,omitempty" unit:"GiB/s"` // by one GPU, past main memory
+}
+
+// IB are the limits of InfiniBand. A server may have slower ports of the same adapters for storage: Ports says how
+// many must be active at Rate, and what is beyond them may be slow or down.
+type IB struct {
+	Ports        *Limit `yaml:"ports,omitempty" unit:"count"`         // active, at Rate
+	Rate         *Limit `yaml:"rate,omitempty" unit:"Gb/s"`           // of each of them
+	LinkDowned   *Limit `yaml:"link_downed,omitempty" unit:"count"`   // change over the run, per port
+	SymbolErrors *Limit `yaml:"symbol_errors,omitempty" unit:"count"` // change over the run, per port
+	Bandwidth    *Limit `yaml:"bandwidth,omitempty" unit:"Gb/s"`      // that a pair of ports moves one way
+}
+
+// RAID are the limits of disk arrays, of the kernel and of controllers. An array that is degraded fails without any.
+type RAID struct {
+	Arrays *Limit `yaml:"arrays,omitempty" unit:"count"`
+}
+
+// Filesystem is what of parallel filesystems must be mounted.
+type Filesystem struct {
+	Mounts *Limit `yaml:"mounts,omitempty" unit:"text"` // every one of these paths
+	Types  *Limit `yaml:"types,omitempty" unit:"text"`  // "lustre", "gpfs" …: any of these, as /proc/mounts names them
+}
+
+// Containers is by what containers must see every GPU.
+type Containers struct {
+	Seen *Limit `yaml:"seen_by,omitempty" unit:"text"` // every one of "cdi", "container-cli", "kubernetes"
+}
+
+// Service is an inference service that the machine must answer as. Nothing is asked without URL.
+type Service struct {
+	URL   string `yaml:"url,omitempty"`               // asked on the node: http://127.0.0.1:8000/v1/models, or …/v2/health/ready
+	Model *Limit `yaml:"model,omitempty" unit:"text"` // that it must list, any of these
 }
 
 // Power is what a rack's budget is planned with.

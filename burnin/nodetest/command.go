@@ -115,6 +115,7 @@ func (s *system) probe(name, instance string) reply {
 		"block-devices":    s.lsblk,
 		"nvme-list":        s.nvmeList,
 		"gdscheck":         s.gdscheck,
+		"ib-status":        s.ibStatus,
 		"bmc-lan":          s.ipmiLan,
 	}
 	if write, ok := plain[name]; ok {

@@ -113,6 +113,7 @@ type NIC struct {
 	Address                                     string
 	MACs                                        []string
 	Gbps                                        int
+	Polling                                     bool // its ports find nobody at the other end
 }
 
 // PSU is one power supply.
