@@ -27,6 +27,7 @@ func Checks() []Check {
 		nvmeHealth,
 		nvmeLink,
 		nvmeThroughput,
+		raid,
 		nicLink,
 		ibLink,
 		gdsSupport,

@@ -18,6 +18,7 @@ func Probes() []ProbeSpec {
 		NVMeList.Spec,
 		NVMeSmart.Spec,
 		Smartctl.Spec,
+		RAIDStatus.Spec,
 		IPMILan.Spec,
 		IBStatus.Spec,
 		NvidiaSMI.Spec,

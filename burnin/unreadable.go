@@ -38,6 +38,7 @@ func readers() map[string]func(*Evidence) error {
 	reader(all, Smartctl)
 	reader(all, IPMILan)
 	reader(all, IBStatus)
+	reader(all, RAIDStatus)
 	reader(all, NvidiaSMI)
 	reader(all, NVLink)
 	reader(all, NVLinkErrors)
