@@ -19,7 +19,7 @@ var NvidiaSMI = Probe[NvidiaLog]{
 		Command:  always("nvidia-smi -q -x"),
 		Phases:   []Phase{PhaseBefore, PhaseAfter},
 		Sampled:  true,
-		Sample:   always(nvidiaSampleCommand),
+		Sample:   always(nvidiaSampleCommand()),
 		Family:   "nvidia-smi",
 		Tool:     "nvidia-smi",
 		Version:  "nvidia-smi --version",
@@ -97,6 +97,7 @@ type NvidiaGPU struct {
 	Transmit, Receive      Opt[float64]
 	Utilisation            Opt[float64] // percent
 	Temperature, PowerDraw Opt[float64]
+	NvidiaStrain           // what is watched under load
 
 	FabricState, FabricStatus Opt[string]
 	FabricHealth              []NvidiaWord // the lines of the fabric's health

@@ -7,11 +7,25 @@ import (
 	"github.com/rackproof/rackproof/profiles"
 )
 
-// nvidiaSampleCommand is one cheap sample. Every driver since 460 knows these
-// fields; one that it does not know would make it print none at all.
-const nvidiaSampleCommand = "nvidia-smi --query-gpu=timestamp,index,pci.bus_id,serial,uuid,name,driver_version,utilization.gpu,pstate," +
-	"pcie.link.gen.current,pcie.link.width.current,temperature.gpu,power.draw,memory.total," +
-	"ecc.errors.uncorrected.volatile.total --format=csv"
+// nvidiaSampleFields are cheap and known to every driver since 460; one that a driver
+// does not know would make it print none at all.
+const nvidiaSampleFields = "timestamp,index,pci.bus_id,serial,uuid,name,driver_version,utilization.gpu,pstate," +
+	"pcie.link.gen.current,pcie.link.width.current,temperature.gpu,temperature.memory,power.draw,power.limit,clocks.sm,clocks.mem," +
+	"memory.total,ecc.errors.uncorrected.volatile.total"
+
+// nvidiaSampleCommand is one cheap sample. Drivers since 535 call the reasons for slower
+// clocks by another name and print the margin to the temperature limit; one that knows
+// neither refuses with exit status 2, as nvidia-smi(1) says, and is asked the old way.
+func nvidiaSampleCommand() string {
+	query := func(more string) string {
+		return "nvidia-smi --query-gpu=" + nvidiaSampleFields + "," + more + " --format=csv"
+	}
+	return "out=$(" + query("temperature.gpu.tlimit,clocks_event_reasons.active") + `); rc=$?
+case $rc in
+2) ` + query("clocks_throttle_reasons.active") + ` ;;
+*) printf '%s\n' "$out"; (exit "$rc") ;;
+esac`
+}
 
 // csvColumn is where one column of --query-gpu goes.
 type csvColumn struct {
@@ -54,6 +68,20 @@ var csvColumns = []csvColumn{
 	{"utilization.gpu", func(g *NvidiaGPU, c csvCell) { g.Utilisation = optQuantity(c.text, profiles.Percent, c.unit) }},
 	{"temperature.gpu", func(g *NvidiaGPU, c csvCell) { g.Temperature = optQuantity(c.text, profiles.Celsius, profiles.Celsius) }},
 	{"power.draw", func(g *NvidiaGPU, c csvCell) { g.PowerDraw = optQuantity(c.text, profiles.Watt, c.unit) }},
+	{"temperature.gpu.tlimit", func(g *NvidiaGPU, c csvCell) { g.Margin = optQuantity(c.text, profiles.Celsius, profiles.Celsius) }},
+	{"temperature.memory", func(g *NvidiaGPU, c csvCell) {
+		g.MemoryTemperature = optQuantity(c.text, profiles.Celsius, profiles.Celsius)
+	}},
+	{"power.limit", func(g *NvidiaGPU, c csvCell) { g.PowerLimit = optQuantity(c.text, profiles.Watt, c.unit) }},
+	{"power.default_limit", func(g *NvidiaGPU, c csvCell) { g.DefaultPower = optQuantity(c.text, profiles.Watt, c.unit) }},
+	{"clocks.sm", func(g *NvidiaGPU, c csvCell) { g.SMClock = optQuantity(c.text, profiles.MHz, c.unit) }},
+	{"clocks.current.sm", func(g *NvidiaGPU, c csvCell) { g.SMClock = optQuantity(c.text, profiles.MHz, c.unit) }},
+	{"clocks.mem", func(g *NvidiaGPU, c csvCell) { g.MemoryClock = optQuantity(c.text, profiles.MHz, c.unit) }},
+	{"clocks.current.memory", func(g *NvidiaGPU, c csvCell) { g.MemoryClock = optQuantity(c.text, profiles.MHz, c.unit) }},
+	{"clocks.max.sm", func(g *NvidiaGPU, c csvCell) { g.SMMax = optQuantity(c.text, profiles.MHz, c.unit) }},
+	{"clocks.max.memory", func(g *NvidiaGPU, c csvCell) { g.MemoryMax = optQuantity(c.text, profiles.MHz, c.unit) }},
+	{"clocks_event_reasons.active", func(g *NvidiaGPU, c csvCell) { g.Reasons = optMask(c.text) }},
+	{"clocks_throttle_reasons.active", func(g *NvidiaGPU, c csvCell) { g.Reasons = optMask(c.text) }},
 	{"pcie.link.gen.current", func(g *NvidiaGPU, c csvCell) { g.LinkGen = optCount(c.text) }},
 	{"pcie.link.gen.gpucurrent", func(g *NvidiaGPU, c csvCell) { g.LinkGen = optCount(c.text) }},
 	{"pcie.link.width.current", func(g *NvidiaGPU, c csvCell) { g.LinkWidth = optCount(c.text) }},

@@ -166,6 +166,7 @@ func (g *NvidiaGPU) readState(r fieldReader) {
 	g.Utilisation = r.quantity(profiles.Percent, "utilization/gpu_util", "utilization/gpu")
 	g.Temperature = r.quantity(profiles.Celsius, "temperature/gpu_temp", "temperature/gpu_current_temp")
 	g.readPower(r)
+	g.readStrain(r)
 
 	const link = "pci/pci_gpu_link_info/"
 	const text = "pci/gpu_link_info/"

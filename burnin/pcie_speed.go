@@ -156,13 +156,15 @@ func (j *linkJudge) busyAt(at time.Time) bool {
 // busyIn reports whether one reading of nvidia-smi shows the GPU busy.
 func (j *linkJudge) busyIn(n *nvidiaView) bool {
 	g := n.log.find(gpuPart{Part: j.part.Part})
-	if g == nil {
-		return false
-	}
-	if l := j.class.BusyUtilisation; l.Set() && g.Utilisation.Set && g.Utilisation.V >= l.Number(profiles.Percent) {
+	return g != nil && isBusy(g, j.class)
+}
+
+// isBusy reports whether one reading of a GPU shows it as busy as the profile's class says.
+func isBusy(g *NvidiaGPU, class *profiles.PCIeClass) bool {
+	if l := class.BusyUtilisation; l.Set() && g.Utilisation.Set && g.Utilisation.V >= l.Number(profiles.Percent) {
 		return true
 	}
-	l := j.class.BusyBytes
+	l := class.BusyBytes
 	return l.Set() && g.Transmit.Set && g.Receive.Set && g.Transmit.V+g.Receive.V >= l.Number(profiles.MBPerSecond)
 }
 

@@ -16,10 +16,32 @@ type Catalogue struct {
 	XID         map[int]XIDEntry      `yaml:"xid,omitempty"`
 	XIDDefault  XIDClass              `yaml:"xid_default,omitempty" enum:"damage,reset,wear,driver,application,info,unknown"`
 	XIDVerdicts map[XIDClass]string   `yaml:"xid_verdicts,omitempty" keys:"damage,reset,wear,driver,application,info,unknown" enum:"pass,warn,unknown,fail"`
+	SXID        map[int]SXIDEntry     `yaml:"sxid,omitempty"`
 	Kernel      map[string]KernelRule `yaml:"kernel,omitempty"`
 	Events      map[string]EventRule  `yaml:"events,omitempty"`                                                                    // what a BMC's event log says
 	EventsElse  map[string]string     `yaml:"events_else,omitempty" keys:"critical,warning,ok,none" enum:"fail,warn,unknown,pass"` // by severity, for what no rule fits
 	Checks      map[string]string     `yaml:"checks,omitempty"`                                                                    // every check name with its title
+
+	ClockReasons map[string]ClockReasonRule `yaml:"clock_reasons,omitempty"`
+}
+
+// ClockReasonRule says what it means that a GPU names this reason for running slower while it is busy.
+type ClockReasonRule struct {
+	Bit     int      `yaml:"bit" required:"true" json:"bit"` // in NVML's mask of reasons
+	Check   string   `yaml:"check" required:"true" json:"check"`
+	Verdict string   `yaml:"verdict" required:"true" enum:"pass,warn,fail" json:"verdict"`
+	Unless  []string `yaml:"unless,omitempty" json:"unless,omitempty"` // reasons that say the same more exactly: then theirs counts
+	Advice  string   `yaml:"advice,omitempty" json:"advice,omitempty"` // class of ladder; empty is that of the GPU's form
+	Meaning string   `yaml:"meaning" required:"true" json:"meaning"`
+	Source  string   `yaml:"source" required:"true" json:"source"`
+}
+
+// SXIDEntry is what one SXid of an NVSwitch means. Where the driver's line itself says fatal or not, the line counts.
+type SXIDEntry struct {
+	Fatal   bool   `yaml:"fatal,omitempty" json:"fatal"`
+	Text    string `yaml:"text" required:"true" json:"text"`
+	Meaning string `yaml:"meaning" required:"true" json:"meaning"`
+	Source  string `yaml:"source" required:"true" json:"source"`
 }
 
 // KernelRule says what one kind of message in the kernel's log means. A message is of the first rule, by name, that
@@ -90,6 +112,7 @@ func (c *Catalogue) clone() *Catalogue {
 	own := *c
 	own.Advice, own.XID, own.XIDVerdicts = maps.Clone(c.Advice), maps.Clone(c.XID), maps.Clone(c.XIDVerdicts)
 	own.Kernel, own.Events, own.EventsElse = maps.Clone(c.Kernel), maps.Clone(c.Events), maps.Clone(c.EventsElse)
+	own.SXID, own.ClockReasons = maps.Clone(c.SXID), maps.Clone(c.ClockReasons)
 	own.Checks = maps.Clone(c.Checks)
 	return &own
 }

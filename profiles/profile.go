@@ -43,6 +43,9 @@ type Profile struct {
 	XIDDefault  XIDClass            `yaml:"xid_default,omitempty" enum:"damage,reset,wear,driver,application,info,unknown"`                                // class of an XID that the catalogue does not hold
 	XIDVerdicts map[XIDClass]string `yaml:"xid_verdicts,omitempty" keys:"damage,reset,wear,driver,application,info,unknown" enum:"pass,warn,unknown,fail"` // verdict of a finding by class
 
+	SXID         map[int]SXIDEntry          `yaml:"sxid,omitempty"`
+	ClockReasons map[string]ClockReasonRule `yaml:"clock_reasons,omitempty"` // why a GPU may run slower, by nvidia-smi's name of the reason
+
 	Kernel     map[string]KernelRule `yaml:"kernel,omitempty"`                                                                    // what messages of the kernel mean, by a name of ours
 	Events     map[string]EventRule  `yaml:"events,omitempty"`                                                                    // what a BMC's event log says, see [Catalogue]
 	EventsElse map[string]string     `yaml:"events_else,omitempty" keys:"critical,warning,ok,none" enum:"fail,warn,unknown,pass"` // verdict by severity of an entry that no rule fits
@@ -99,6 +102,12 @@ type GPU struct {
 	License   *Limit `yaml:"vgpu_license,omitempty" unit:"text"` // License Status of the vGPU product: "Licensed"
 	DriverMin *Limit `yaml:"driver_min,omitempty" unit:"version"`
 	Power     *Limit `yaml:"power,omitempty" unit:"W"` // the highest power limit the part may have: its TDP
+
+	Margin            *Limit `yaml:"margin,omitempty" unit:"C"`             // to the nearest slowdown (T.Limit), under load
+	MemoryTemperature *Limit `yaml:"memory_temperature,omitempty" unit:"C"` // under load, where the GPU states no limit of its own
+	SMClock           *Limit `yaml:"sm_clock,omitempty" unit:"MHz"`         // the highest that the part may run at
+	MemoryClock       *Limit `yaml:"memory_clock,omitempty" unit:"MHz"`     // the highest that the part may run at
+	FreeClock         *Limit `yaml:"free_clock,omitempty" unit:"%"`         // of the highest SM clock, reached under load while the GPU names no reason to run slower
 
 	UncorrectedVolatile   *Limit `yaml:"uncorrected_volatile,omitempty" unit:"count"`   // absolute
 	UncorrectedAggregate  *Limit `yaml:"uncorrected_aggregate,omitempty" unit:"count"`  // absolute, lifetime

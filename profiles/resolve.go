@@ -2,6 +2,7 @@ package profiles
 
 import (
 	"errors"
+	"math/bits"
 	"path"
 	"reflect"
 	"regexp"
@@ -33,6 +34,7 @@ func ParseProfile(file string, b []byte, lib *Library) (*Profile, error) {
 	}
 	p := &Profile{
 		Advice: catalogue.Advice, XID: catalogue.XID, XIDDefault: catalogue.XIDDefault, XIDVerdicts: catalogue.XIDVerdicts,
+		SXID: catalogue.SXID, ClockReasons: catalogue.ClockReasons,
 		Kernel: catalogue.Kernel, Events: catalogue.Events, EventsElse: catalogue.EventsElse,
 	}
 	var problems Problems
@@ -272,6 +274,14 @@ func (p *Profile) tableMistakes(file string) Problems {
 		}
 		if _, err := regexp.Compile(rule.Pattern); err != nil {
 			problems.add(Position{File: file}, "kernel %s: %v", name, err)
+		}
+	}
+	for name, rule := range p.ClockReasons {
+		if _, ok := p.Advice[rule.Advice]; rule.Advice != "" && !ok {
+			problems.add(Position{File: file}, "clock_reasons %s: there is no advice for %q", name, rule.Advice)
+		}
+		if bits.OnesCount(uint(rule.Bit)) != 1 {
+			problems.add(Position{File: file}, "clock_reasons %s: %d is no bit of a mask", name, rule.Bit)
 		}
 	}
 	for name, rule := range p.Events {

@@ -96,7 +96,8 @@ func (w *schemaWriter) property(s *jsonschema.Schema, t reflect.Type, f field) {
 		for _, values := range append(patterns(s), s.AdditionalProperties) {
 			if values != nil {
 				// An entry may lie over one of the shared catalogue and change a word of it.
-				w.entry = t.Elem() == reflect.TypeFor[KernelRule]() || t.Elem() == reflect.TypeFor[XIDEntry]()
+				w.entry = t.Elem() == reflect.TypeFor[KernelRule]() || t.Elem() == reflect.TypeFor[XIDEntry]() ||
+					t.Elem() == reflect.TypeFor[SXIDEntry]() || t.Elem() == reflect.TypeFor[ClockReasonRule]()
 				w.property(values, t.Elem(), field{enum: f.enum})
 				w.entry = false
 			}

@@ -70,6 +70,10 @@ func (s *system) command(line string) reply {
 		files, _, _ := strings.Cut(rest, ";")
 		return reply{out: s.identity(strings.Fields(files))}
 	}
+	if _, call, ok := strings.Cut(line, "$(nvidia-smi "); ok { // a sample, with another query for drivers that refuse this one
+		call, _, _ = strings.Cut(call, ")")
+		return s.nvidiaSMI(splitWords(call))
+	}
 	words := splitWords(line)
 	if len(words) == 0 {
 		return reply{}

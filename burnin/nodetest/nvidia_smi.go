@@ -129,7 +129,7 @@ func (s *system) queryGPU(fields []string) string {
 
 var columnUnits = map[string]string{
 	"utilization.gpu": "%", "utilization.memory": "%", "power.draw": "W", "power.draw.instant": "W", "power.draw.average": "W",
-	"power.limit": "W", "enforced.power.limit": "W", "memory.total": "MiB", "memory.used": "MiB", "memory.free": "MiB",
+	"power.limit": "W", "power.default_limit": "W", "enforced.power.limit": "W", "memory.total": "MiB", "memory.used": "MiB", "memory.free": "MiB",
 	"clocks.sm": "MHz", "clocks.mem": "MHz", "clocks.gr": "MHz", "clocks.current.sm": "MHz", "clocks.current.memory": "MHz",
 	"clocks.current.graphics": "MHz", "fan.speed": "%",
 }
@@ -148,7 +148,7 @@ func (s *system) cell(g gpuNow, field string) string {
 	}
 	switch {
 	case strings.HasPrefix(field, "clocks_event_reasons.") || strings.HasPrefix(field, "clocks_throttle_reasons."):
-		return reason(field, g.Busy)
+		return reason(field, g)
 	case strings.HasPrefix(field, "ecc.errors."):
 		return eccCell(field, g.Uncorrectable)
 	}
@@ -184,16 +184,22 @@ func (g *gpuNow) numbers() map[string]string {
 		"utilization.gpu":     itoa(g.Utilisation), "utilization.memory": itoa(g.MemoryUtilisation),
 		"temperature.gpu": itoa(g.Celsius), "temperature.gpu.tlimit": itoa(g.Margin), "temperature.memory": strings.TrimSuffix(g.MemoryCelsius, " C"),
 		"power.draw": watts, "power.draw.instant": watts, "power.draw.average": watts,
-		"power.limit": itoa(g.Kind.Watts) + ".00", "enforced.power.limit": itoa(g.Kind.Watts) + ".00",
-		"memory.total": itoa(g.Kind.MiB), "memory.used": itoa(g.UsedMiB), "memory.free": itoa(g.FreeMiB),
+		"power.limit": itoa(g.LimitWatts) + ".00", "enforced.power.limit": itoa(g.LimitWatts) + ".00",
+		"power.default_limit": itoa(g.Kind.Watts) + ".00",
+		"memory.total":        itoa(g.Kind.MiB), "memory.used": itoa(g.UsedMiB), "memory.free": itoa(g.FreeMiB),
 		"clocks.sm": mhz, "clocks.gr": mhz, "clocks.current.sm": mhz, "clocks.current.graphics": mhz,
 		"clocks.mem": itoa(g.Kind.MemoryMHz), "clocks.current.memory": itoa(g.Kind.MemoryMHz),
 		"remapped_rows.correctable": "0", "remapped_rows.uncorrectable": "0",
 	}
 }
 
-func reason(field string, busy bool) string {
+func reason(field string, g gpuNow) string {
+	busy := g.Busy
 	switch {
+	case strings.HasSuffix(field, ".active") && busy && g.Hot:
+		return "0x0000000000000048" // HW slowdown, because of HW thermal slowdown
+	case strings.HasSuffix(field, ".hw_slowdown") && busy && g.Hot, strings.HasSuffix(field, ".hw_thermal_slowdown") && busy && g.Hot:
+		return "Active"
 	case strings.HasSuffix(field, ".supported"):
 		return "0x00000000000001FF"
 	case strings.HasSuffix(field, ".active") && busy:

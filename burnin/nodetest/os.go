@@ -47,7 +47,7 @@ type gpuNow struct {
 	Gen, GraphicsMHz               int
 	Utilisation, MemoryUtilisation int
 	PState                         string
-	Celsius, Margin                int
+	Celsius, Margin, LimitWatts    int
 	MemoryCelsius                  string
 	Watts                          float64
 	UsedMiB, FreeMiB, BAR1Free     int
@@ -95,7 +95,10 @@ func (s *system) gpu(g GPU) gpuNow {
 	if k.Form == "sxm" {
 		n.MemoryCelsius = itoa(n.Celsius+8) + " C"
 	}
-	n.Margin = 87 - n.Celsius
+	n.Margin, n.LimitWatts = 87-n.Celsius, k.Watts
+	if g.PowerLimit > 0 {
+		n.LimitWatts = g.PowerLimit
+	}
 	n.FreeMiB = k.MiB - k.ReservedMiB - n.UsedMiB
 	return n
 }
@@ -106,6 +109,10 @@ func (n *gpuNow) warm(load time.Duration) {
 	n.Gen, n.PState, n.Utilisation, n.MemoryUtilisation = n.Kind.Gen, "P0", 100, 87
 	n.GraphicsMHz = n.Kind.GraphicsMHz - 15*(n.Index%3)
 	n.Celsius += int(30 * share)
+	if n.Hot {
+		n.Celsius += int(30 * share)
+		n.GraphicsMHz /= 2
+	}
 	n.Watts = float64(n.Kind.Watts) * (0.86 + 0.12*share - 0.004*float64(n.Index%4))
 	n.UsedMiB = n.Kind.MiB * 9 / 10
 	n.Transmit, n.Receive = 4_120_000, 24_900_000*n.Width/16*n.Kind.Gen/5

@@ -29,6 +29,9 @@ func newFakeBus(t *testing.T) fakeBus {
 		}
 		here := strings.NewReplacer(" /usr/lib/", " "+b.dir+"/usr/lib/", "/sys/", b.dir+"/sys/", "/run/rackproof-gpu-load", b.dir+"/load").Replace(string(text))
 		write(t, b.dir, name, here)
+		if err := os.Chmod(filepath.Join(b.dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return b
 }
@@ -56,8 +59,8 @@ func (b fakeBus) gpu(t *testing.T, slot, bus int, speed, width string) {
 // run starts a stand-in on this bus and returns its evidence.
 func (b fakeBus) run(ctx context.Context, t *testing.T, line string) *burnin.Evidence {
 	t.Helper()
-	program, arguments, _ := strings.Cut(line, " ")
-	cmd := exec.CommandContext(ctx, "sh", append([]string{filepath.Join(b.dir, "usr/bin", program)}, strings.Fields(arguments)...)...)
+	cmd := exec.CommandContext(ctx, "sh", "-c", line)
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(b.dir, "usr/bin")+":"+os.Getenv("PATH"))
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	code := 0
@@ -111,6 +114,19 @@ func TestStandInFollowsTheBus(t *testing.T) {
 	sample := parse(t, burnin.NvidiaSMI, b.run(t.Context(), t, burnin.NvidiaSMI.Spec.Sample(nil)))
 	if len(sample.GPUs) != 2 || sample.GPUs[1].UUID.V != log.GPUs[1].UUID.V || sample.GPUs[1].LinkWidth.V != 8 || !sample.GPUs[1].Utilisation.Set || !sample.GPUs[1].UncorrectedTotal.Set {
 		t.Errorf("sample %+v", sample)
+	}
+	for what, field := range map[string][2]burnin.Opt[float64]{
+		"margin": {log.GPUs[0].Margin, sample.GPUs[0].Margin}, "memory's temperature": {log.GPUs[0].MemoryTemperature, sample.GPUs[0].MemoryTemperature},
+		"power limit": {log.GPUs[0].PowerLimit, sample.GPUs[0].PowerLimit}, "SM clock": {log.GPUs[0].SMClock, sample.GPUs[0].SMClock},
+		"default power limit": {log.GPUs[0].DefaultPower, log.GPUs[1].DefaultPower}, "highest SM clock": {log.GPUs[0].SMMax, log.GPUs[1].SMMax},
+		"highest memory clock": {log.GPUs[0].MemoryMax, sample.GPUs[0].MemoryClock},
+	} {
+		if !field[0].Set || field[0].V != field[1].V {
+			t.Errorf("%s reads %+v and %+v", what, field[0], field[1])
+		}
+	}
+	if full, one := log.GPUs[0].Reasons, sample.GPUs[0].Reasons; full.V != 1 || one.V != 1 || !one.Set {
+		t.Errorf("reasons for the clocks of an idle GPU: %+v, sampled %+v", full, one)
 	}
 	text := parse(t, burnin.NvidiaSMI, b.run(t.Context(), t, "nvidia-smi -q"))
 	if len(text.GPUs) != 2 || text.GPUs[0].Serial.V != log.GPUs[0].Serial.V {
