@@ -233,7 +233,7 @@ func TestGPUChecksFaults(t *testing.T) {
 		{
 			"fatal report of a switch", gpuXID,
 			[]gpuEdit{{klog, "[   12.500000]", "[   99.000000] nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 20034, Fatal, Link 30 LTSSM Fault Up\n[   12.500000]", 0}},
-			map[string]string{"gpu.xid/sxid/NVSwitches": "fail"},
+			map[string]string{"gpu.xid/sxid/NVSwitch 0000:05:00.0": "fail"},
 		},
 		{
 			"log that was cut", gpuXID,

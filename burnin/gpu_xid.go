@@ -134,12 +134,12 @@ func judgeEvents(f Finding, events []XIDEvent, silence error, p *profiles.Profil
 	verdict, worst, codes := NotApplicable, events[0], []string(nil)
 	for _, e := range events {
 		codes = append(codes, strconv.Itoa(e.Code))
-		if v := xidVerdict(p, e.Code); v > verdict {
+		if v := xidVerdict(p, e); v > verdict {
 			verdict, worst = v, e
 		}
 	}
 	slices.Sort(codes)
-	entry, _ := p.XIDOf(worst.Code)
+	entry, _ := p.XIDIn(worst.Code, worst.Text)
 	f.Measured = strings.Join(slices.Compact(codes), ", ")
 	f.Provenance = &Provenance{Kind: string(profiles.FromVendor), Source: entry.Source}
 	why := fmt.Sprintf("XID %d %s", worst.Code, entry.Text)
@@ -161,43 +161,13 @@ func judgeEvents(f Finding, events []XIDEvent, silence error, p *profiles.Profil
 	return f.Judged(verdict, why)
 }
 
-// xidVerdict is what the profile says of a number. A class without a verdict is
-// not known to be harmless.
-func xidVerdict(p *profiles.Profile, code int) Verdict {
-	entry, _ := p.XIDOf(code)
+// xidVerdict is what the profile says of an event. A class without a verdict is not
+// known to be harmless.
+func xidVerdict(p *profiles.Profile, e XIDEvent) Verdict {
+	entry, _ := p.XIDIn(e.Code, e.Text)
 	var v Verdict
 	if err := v.UnmarshalText([]byte(p.XIDVerdicts[entry.Class])); err != nil {
 		return Unknown
 	}
 	return v
-}
-
-// judgeSwitches judges the reports of NVSwitches: those that the driver calls fatal
-// are faults, others a remark.
-func judgeSwitches(readings []Reading[KernelLogData], silence error, p *profiles.Profile) []Finding {
-	if !p.NVLink.Fabric.State.Set() {
-		return nil
-	}
-	f := About("gpu.xid", "sxid", Part{Class: ClassFabric, Name: "NVSwitches"}, refsOf(readings)...)
-	var worst *XIDEvent
-	for _, reading := range readings {
-		for i := range reading.Value.SXIDs {
-			e := &reading.Value.SXIDs[i]
-			if worst == nil || e.Fatal && !worst.Fatal {
-				worst = e
-			}
-		}
-	}
-	switch {
-	case worst != nil && worst.Fatal:
-		f.Measured = strconv.Itoa(worst.Code)
-		return []Finding{f.Judged(Fail, fmt.Sprintf("fatal SXid %d of NVSwitch %s", worst.Code, worst.Address))}
-	case silence != nil:
-		return []Finding{f.Missing(silence)}
-	case worst != nil:
-		f.Measured = strconv.Itoa(worst.Code)
-		return []Finding{f.Judged(Warn, fmt.Sprintf("SXid %d of NVSwitch %s, not fatal", worst.Code, worst.Address))}
-	}
-	f.Measured = 0.0
-	return []Finding{f.Judged(Pass, "the kernel log holds no SXid")}
 }

@@ -59,6 +59,7 @@ type XIDEvent struct {
 	Text    string
 	Time    float64
 	Fatal   bool // SXid only: the driver calls it fatal
+	Mild    bool // SXid only: the driver calls it not fatal
 }
 
 // KernelEvent is one hardware event.
@@ -187,10 +188,13 @@ func (d *KernelLogData) fromBoot() bool {
 }
 
 var (
-	xidForm     = regexp.MustCompile(`NVRM: Xid \((?:PCI:)?([0-9A-Fa-f:.]+)\): (\d+)\b,? ?(.*)$`)
-	sxidForm    = regexp.MustCompile(`SXid \((?:PCI:)?([0-9A-Fa-f:.]+)\): (\d+)\b,? ?(.*)$`)
-	lostGPUForm = regexp.MustCompile(`NVRM: .*?GPU (?:at )?(?:PCI:)?([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)`)
-	anyAddress  = regexp.MustCompile(`\b([0-9a-fA-F]{4,5}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])\b`)
+	xidForm  = regexp.MustCompile(`NVRM: Xid \((?:PCI:)?([0-9A-Fa-f:.]+)(?: GPU-I:\d+)?\): (\d+)\b,? ?(.*)$`)
+	sxidForm = regexp.MustCompile(`SXid \((?:PCI:)?([0-9A-Fa-f:.]+)\): (\d+)\b,? ?(.*)$`)
+	// The lines behind an SXid that hold its registers, "12028, Severity 0 Engine instance 32" and "12028, Data {0x…".
+	sxidMore     = regexp.MustCompile(`^(?:Severity|Data)\b`)
+	nonFatalWord = regexp.MustCompile(`(?i)\bnon-?fatal\b`)
+	lostGPUForm  = regexp.MustCompile(`NVRM: .*?GPU (?:at )?(?:PCI:)?([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)`)
+	anyAddress   = regexp.MustCompile(`\b([0-9a-fA-F]{4,5}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])\b`)
 )
 
 // read looks for events in line i.
@@ -200,10 +204,11 @@ func (d *KernelLogData) read(i int) {
 	if m := xidForm.FindStringSubmatch(l.Text); m != nil {
 		d.XIDs = append(d.XIDs, XIDEvent{Address: normalAddress(m[1]), Code: atoi(m[2]), Text: l.Text, Time: l.Time})
 	}
-	if m := sxidForm.FindStringSubmatch(l.Text); m != nil {
-		rest := strings.ToLower(m[3])
-		fatal := strings.Contains(rest, "fatal") && !strings.Contains(rest, "non-fatal")
-		d.SXIDs = append(d.SXIDs, XIDEvent{Address: normalAddress(m[1]), Code: atoi(m[2]), Text: l.Text, Time: l.Time, Fatal: fatal})
+	if m := sxidForm.FindStringSubmatch(l.Text); m != nil && !sxidMore.MatchString(m[3]) {
+		e := XIDEvent{Address: normalAddress(m[1]), Code: atoi(m[2]), Text: l.Text, Time: l.Time}
+		e.Mild = nonFatalWord.MatchString(m[3])
+		e.Fatal = !e.Mild && strings.Contains(strings.ToLower(m[3]), "fatal")
+		d.SXIDs = append(d.SXIDs, e)
 	}
 	if strings.Contains(l.Text, "fallen off the bus") {
 		d.FellOff = append(d.FellOff, d.lostGPU(i))

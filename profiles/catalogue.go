@@ -2,6 +2,7 @@ package profiles
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 )
 
@@ -91,11 +92,30 @@ const (
 
 // XIDEntry is what one XID code means.
 type XIDEntry struct {
+	Class   XIDClass  `yaml:"class" required:"true" enum:"damage,reset,wear,driver,application,info,unknown" json:"class"`
+	Text    string    `yaml:"text" required:"true" json:"text"`         // NVIDIA's short name of the event
+	Meaning string    `yaml:"meaning" required:"true" json:"meaning"`   // in our words, for a technician
+	Advice  string    `yaml:"advice,omitempty" json:"advice,omitempty"` // class of ladder; empty is that of the GPU's form
+	Source  string    `yaml:"source" required:"true" json:"source"`
+	Lines   []XIDLine `yaml:"lines,omitempty" json:"lines,omitempty"` // kinds of the code that the line itself tells apart; the first that fits counts
+}
+
+// XIDLine is a kind of an XID that its line tells: then its class holds, not that of the code.
+type XIDLine struct {
+	Pattern string   `yaml:"pattern" required:"true" json:"pattern"` // RE2
 	Class   XIDClass `yaml:"class" required:"true" enum:"damage,reset,wear,driver,application,info,unknown" json:"class"`
-	Text    string   `yaml:"text" required:"true" json:"text"`         // NVIDIA's short name of the event
-	Meaning string   `yaml:"meaning" required:"true" json:"meaning"`   // in our words, for a technician
-	Advice  string   `yaml:"advice,omitempty" json:"advice,omitempty"` // class of ladder; empty is that of the GPU's form
-	Source  string   `yaml:"source" required:"true" json:"source"`
+}
+
+// XIDIn is XIDOf for a line of the kernel's log: where the entry knows the line's kind, it has its class.
+func (p *Profile) XIDIn(n int, line string) (entry XIDEntry, ok bool) {
+	entry, ok = p.XIDOf(n)
+	for _, kind := range entry.Lines {
+		if form, err := regexp.Compile(kind.Pattern); err == nil && form.MatchString(line) {
+			entry.Class = kind.Class
+			break
+		}
+	}
+	return entry, ok
 }
 
 // XIDOf gives the entry of code n; for one that the catalogue does not hold it is an entry of the default class

@@ -189,10 +189,19 @@ func TestXIDs(t *testing.T) {
 			t.Errorf("XID %d is missing", code)
 		}
 	}
-	for code, verdict := range map[int]string{79: "fail", 48: "fail", 64: "fail", 94: "fail", 119: "fail", 74: "fail", 63: "warn", 31: "warn", 154: "pass", 4711: "unknown"} {
+	for code, verdict := range map[int]string{79: "fail", 48: "fail", 64: "fail", 94: "fail", 119: "fail", 74: "fail", 63: "warn", 31: "warn", 154: "fail", 4711: "unknown"} {
 		entry, _ := p.XIDOf(code)
 		if got := p.XIDVerdicts[entry.Class]; got != verdict {
 			t.Errorf("XID %d (%s) is judged %q, want %q", code, entry.Class, got, verdict)
+		}
+	}
+	for line, want := range map[string]XIDClass{
+		"Xid (PCI:0000:61:00): 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)":   XIDInfo,
+		"Xid (PCI:0000:61:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)": XIDReset,
+		"": XIDReset,
+	} {
+		if entry, ok := p.XIDIn(154, line); !ok || entry.Class != want {
+			t.Errorf("%q is %s, want %s", line, entry.Class, want)
 		}
 	}
 	for code, entry := range p.XID {
@@ -291,5 +300,33 @@ func TestOwnFolderGoesFirst(t *testing.T) {
 	}
 	if s.ScopeOf("gds.support", "mode") != OutOfScope || s.ScopeOf("gpu.count", "count") != Required {
 		t.Errorf("scopes %v", s.Checks)
+	}
+}
+
+// What a GPU's reasons for slower clocks mean, and an NVSwitch's codes, say who states it.
+func TestTablesOfGPUs(t *testing.T) {
+	c, err := Open().Catalogue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bits := 0
+	for name, rule := range c.ClockReasons {
+		bits |= rule.Bit
+		if rule.Source == "" || c.Checks[rule.Check] == "" {
+			t.Errorf("clock reason %s: %+v", name, rule)
+		}
+		for _, other := range rule.Unless {
+			if _, ok := c.ClockReasons[other]; !ok {
+				t.Errorf("clock reason %s is not counted beside %s, which is none", name, other)
+			}
+		}
+	}
+	if bits != 0x1ff {
+		t.Errorf("the reasons have bits %#x", bits)
+	}
+	for code, fatal := range map[int]bool{12028: false, 20034: true, 22003: true, 11012: false, 10004: true} {
+		if entry, ok := c.SXID[code]; !ok || entry.Fatal != fatal || entry.Source == "" {
+			t.Errorf("SXid %d: %+v", code, entry)
+		}
 	}
 }

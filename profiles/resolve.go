@@ -261,6 +261,11 @@ func (p *Profile) catalogueProblems(file string) Problems {
 		if _, ok := p.Advice[entry.Advice]; entry.Advice != "" && !ok {
 			problems.add(Position{File: file}, "xid %d: there is no advice for %q", code, entry.Advice)
 		}
+		for _, kind := range entry.Lines {
+			if _, err := regexp.Compile(kind.Pattern); err != nil {
+				problems.add(Position{File: file}, "xid %d: %v", code, err)
+			}
+		}
 	}
 	return append(problems, p.tableMistakes(file)...)
 }
