@@ -62,9 +62,9 @@ func notBusy(total int, class *profiles.PCIeClass) error {
 	return fmt.Errorf("it was not busy in any of %d samples under load", total)
 }
 
-// about begins a finding about the GPU that rests on the samples, and on more evidence.
-func (l *gpuLoad) about(check, quantity string, more ...string) Finding {
-	return About(check, quantity, l.part.Part, append([]string{l.ref}, more...)...)
+// about begins a finding about the GPU that rests on the samples.
+func (l *gpuLoad) about(check, quantity string) Finding {
+	return About(check, quantity, l.part.Part, l.ref)
 }
 
 // values are what busy samples show of a quantity, and the place of each among them.
