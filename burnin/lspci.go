@@ -155,6 +155,8 @@ func lspciField(t *PCITree, d *PCIDevice, line string, behind map[string]string)
 		}
 	case "Physical Slot":
 		d.Slot = strings.TrimSpace(value)
+	case "ACSCtl":
+		d.ACS = optWord(value)
 	case "Kernel driver in use":
 		d.Driver = strings.TrimSpace(value)
 	default:

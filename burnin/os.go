@@ -34,6 +34,8 @@ fi
 for f in sys_vendor product_name product_serial product_uuid product_sku board_vendor board_name board_serial chassis_vendor chassis_serial bios_version; do
   v=; [ -r "/sys/class/dmi/id/$f" ] && read -r v 2>/dev/null <"/sys/class/dmi/id/$f"; [ -n "$v" ] && echo "dmi.$f=$v"
 done
+set -- /sys/kernel/iommu_groups/*
+n=$#; [ -e "$1" ] || n=0; echo "iommu_groups=$n"
 echo "end=1"
 `
 
@@ -42,6 +44,7 @@ type OSFacts struct {
 	Kernel, Machine, BootID, Name, CommandLine string
 
 	Uptime   Opt[float64] // seconds
+	Groups   Opt[float64] // of devices behind an IOMMU; 0 = none works
 	Root     bool
 	Identity Identity // as sysfs shows it; blank where it does not
 }
@@ -61,7 +64,7 @@ func parseOS(e *Evidence) (OSFacts, error) {
 	id := func(name string) string { return plainIdentity(f["dmi."+name]) }
 	return OSFacts{
 		Kernel: f["kernel"], Machine: f["machine"], BootID: f["boot_id"], CommandLine: f["cmdline"],
-		Name: strings.Trim(f["release.PRETTY_NAME"], `"'`), Uptime: looseNumber(uptime), Root: f["user"] == "0",
+		Name: strings.Trim(f["release.PRETTY_NAME"], `"'`), Uptime: looseNumber(uptime), Groups: optCount(f["iommu_groups"]), Root: f["user"] == "0",
 		Identity: Identity{
 			Manufacturer: id("sys_vendor"), Model: id("product_name"), UUID: plainUUID(f["dmi.product_uuid"]),
 			SystemSerial: id("product_serial"), ChassisSerial: id("chassis_serial"), BoardSerial: id("board_serial"), SKU: id("product_sku"),

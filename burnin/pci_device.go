@@ -38,6 +38,7 @@ type PCIDevice struct {
 	Driver  string
 	NUMA    Opt[int]
 	Slot    string                       // number of the physical slot, where the machine tells it
+	ACS     Opt[string]                  // control word of Access Control Services as lspci has it: "SrcValid+ TransBlk- …"
 	Virtual bool                         // virtual function of a network adapter
 	Errors  map[string]map[string]uint64 // AER: "correctable", "nonfatal", "fatal" → name → count; nil: the kernel keeps none
 	NetDevs []PCINetDev

@@ -33,7 +33,6 @@ func Probes() []ProbeSpec {
 // LaterProbes are the other public names of probes: evidence by these names is kept
 // and listed, and no check of this version reads it.
 var LaterProbes = []string{
-	"gdsio", "gds-stats", "nvbandwidth", "nccl", "dcgm", "gpu-burn", "stream",
-	"ib-bandwidth", "ethtool", "lldp", "mig", "containers", "service-endpoint",
+	"gdsio", "gds-stats", "nvbandwidth", "nccl", "dcgm", "gpu-burn", "ib-bandwidth", "ethtool", "lldp", "mig", "containers", "service-endpoint",
 	"bios",
 }

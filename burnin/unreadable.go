@@ -39,6 +39,7 @@ func readers() map[string]func(*Evidence) error {
 	reader(all, IPMILan)
 	reader(all, IBStatus)
 	reader(all, RAIDStatus)
+	reader(all, Stream)
 	reader(all, NvidiaSMI)
 	reader(all, NVLink)
 	reader(all, NVLinkErrors)

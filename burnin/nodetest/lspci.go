@@ -61,6 +61,14 @@ func (s *system) lspciDevice(b *strings.Builder, d *PCIDevice) {
 		"\tCapabilities: [1b8 v2] Advanced Error Reporting\n" +
 		"\t\tUESta:\tDLP- SDES- TLP- FCP- CmpltTO- CmpltAbrt- UnxCmplt- RxOF- MalfTLP- ECRC- UnsupReq- ACSViol-\n" +
 		"\t\tCESta:\tRxErr- BadTLP- BadDLLP- Rollover- Timeout- AdvNonFatalErr-\n")
+	if strings.HasPrefix(d.Port, "Downstream") {
+		sign := "-"
+		if s.IOMMU { // the kernel parts what an IOMMU can
+			sign = "+"
+		}
+		b.WriteString(strings.ReplaceAll("\tCapabilities: [170 v1] Access Control Services\n\t\tACSCap:\tSrcValid+ TransBlk+ ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl- DirectTrans-\n"+
+			"\t\tACSCtl:\tSrcValid% TransBlk- ReqRedir% CmpltRedir% UpstreamFwd% EgressCtrl- DirectTrans-\n", "%", sign))
+	}
 	fmt.Fprintf(b, "\tKernel driver in use: %s\n\n", d.Driver)
 }
 

@@ -45,6 +45,11 @@ func (s *system) osInfo() string {
 	} {
 		line("dmi."+kv[0], kv[1])
 	}
+	groups := 0
+	if s.IOMMU {
+		groups = len(m.PCI)
+	}
+	line("iommu_groups", fmt.Sprint(groups))
 	line("end", "1")
 	return b.String()
 }
