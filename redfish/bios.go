@@ -53,6 +53,7 @@ type biosPlace struct {
 	settings link   // "" where there is none
 	etag     string // of settings
 	listed   map[string]any
+	secure   secureBoot
 	flat     bool // attributes stand beside Id and Name (iLO4)
 }
 
@@ -91,6 +92,9 @@ func (c *Client) biosPlace(ctx context.Context) (biosPlace, error) {
 		Attributes: attrs, Registry: string(doc.Registry), ApplyTimes: doc.Settings.value.ApplyTimes,
 	}}
 	if err := c.readPending(ctx, host.Bios, &place); err != nil {
+		return biosPlace{}, err
+	}
+	if err := c.readSecureBoot(ctx, host.Secure, &place); err != nil {
 		return biosPlace{}, err
 	}
 	return place, nil

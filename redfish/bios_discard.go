@@ -14,7 +14,15 @@ func (c *Client) DiscardBIOS(ctx context.Context) error {
 	if err != nil || len(place.bios.Pending) == 0 {
 		return err
 	}
-	sent := c.behaviour.discard(ctx, c, place)
+	var sent error
+	if _, waits := place.bios.Pending[secureBootAttribute]; waits {
+		delete(place.bios.Pending, secureBootAttribute)
+		now := place.bios.Attributes[secureBootAttribute]
+		_, sent = c.patchAnswer(ctx, place.secure.uri, place.secure.etag, map[string]any{"SecureBootEnable": now})
+	}
+	if len(place.bios.Pending) > 0 && !isOwn(sent) {
+		sent = errors.Join(sent, c.behaviour.discard(ctx, c, place))
+	}
 	if isOwn(sent) {
 		return sent
 	}

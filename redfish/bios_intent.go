@@ -154,7 +154,11 @@ func (c *Client) grant(intent, value string, attributes map[string]any, reg regi
 		return grant{}, fmt.Sprintf("%s takes %s", intent, strings.Join(knownIntents[i].values, ", "))
 	}
 	why := fmt.Sprintf("no rule for %s: %s on %q machines", intent, value, cmp.Or(c.vendor, "unknown"))
-	for _, table := range c.behaviour.intents() {
+	tables := c.behaviour.intents()
+	if _, ok := attributes[secureBootAttribute]; ok {
+		tables = append(slices.Clone(tables), secureBootTable)
+	}
+	for _, table := range tables {
 		g, lack := table.grant(intent, value, attributes, reg)
 		if lack == "" && len(g.attrs) > 0 {
 			return g, ""

@@ -22,8 +22,11 @@ func (c *Client) PlanBIOS(ctx context.Context, want map[string]any) ([]BIOSChang
 	reg := c.registryOf(ctx, place.bios.Registry, place.bios.Attributes)
 	wishes, wrong := reg.typed(want, place.bios.Attributes)
 	changes := reg.differences(wishes, place)
-	if place.bios.ReadOnly && len(changes) > 0 {
-		wrong = append(wrong, fmt.Errorf("%w: its BIOS has no settings object, %s stays %v", ErrUnsupported, changes[0].Attribute, changes[0].Now))
+	if err := place.secure.refuses(changes); err != nil {
+		wrong = append(wrong, err)
+	}
+	if stuck := slices.IndexFunc(changes, func(ch BIOSChange) bool { return ch.Attribute != secureBootAttribute }); place.bios.ReadOnly && stuck >= 0 {
+		wrong = append(wrong, fmt.Errorf("%w: its BIOS has no settings object, %s stays %v", ErrUnsupported, changes[stuck].Attribute, changes[stuck].Now))
 	} else {
 		wrong = append(wrong, reg.order(changes, wishes, place.bios.Attributes)...)
 	}

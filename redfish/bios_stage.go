@@ -25,6 +25,10 @@ func (c *Client) StageBIOS(ctx context.Context, changes []BIOSChange) (job strin
 	if err != nil {
 		return "", err
 	}
+	changes, err = c.stageSecureBoot(ctx, place, changes)
+	if err != nil || len(changes) == 0 {
+		return "", err
+	}
 	if place.settings == "" {
 		return "", fmt.Errorf("BMC %s: %w: its BIOS has no settings object", c.cfg.Addr, ErrUnsupported)
 	}

@@ -195,8 +195,8 @@ func TestIntentRulesFitTheirRegistry(t *testing.T) {
 			"serial-console", "smt", "sriov", "tpm",
 		},
 		"hpe": {
-			"acs", "boot-mode", "c-states", "determinism", "http-boot", "iommu", "numa-per-socket", "performance", "serial-console",
-			"smt", "sriov", "tpm",
+			"acs", "boot-mode", "c-states", "determinism", "http-boot", "iommu", "numa-per-socket", "performance", "secure-boot",
+			"serial-console", "smt", "sriov", "tpm",
 		},
 		"lenovo": {
 			"above-4g", "aspm", "boot-mode", "c-states", "http-boot", "iommu", "network-stack", "numa-per-socket", "performance",

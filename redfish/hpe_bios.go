@@ -1,8 +1,8 @@
 package redfish
 
 // intents: names and values of iLO's registry. above-4g and resizable-bar are not
-// in it; ASPM stands there once per slot, and the secure boot state is read-only
-// (it is set at Systems/1/SecureBoot).
+// in it; ASPM stands there once per slot, and of secure boot the state alone, so that
+// it is set by its resource (secure_boot.go).
 func (hpe) intents() []intentTable {
 	custom := map[string]any{"WorkloadProfile": "Custom"} // "unchangeable unless in the Custom profile", says its help
 	return []intentTable{{

@@ -127,6 +127,7 @@ type systemDoc struct {
 	Progress  maybe[progressDoc]  `json:"BootProgress"`
 	Console   maybe[consoleDoc]   `json:"SerialConsole"`
 	Bios      link                `json:"Bios"`
+	Secure    link                `json:"SecureBoot"`
 	Memory    link                `json:"Memory"`
 	CPUs      link                `json:"Processors"`
 	Ethernet  link                `json:"EthernetInterfaces"`

@@ -201,6 +201,9 @@ func (s *system) bootUp(ctx context.Context) {
 		return
 	}
 	s.bmc.activate(ActivateHost)
+	if s.secure != nil {
+		s.secure.current = s.secure.enable
+	}
 	choice := s.useOverride()
 	s.post = false
 	s.boots++

@@ -40,7 +40,8 @@ type system struct {
 	viaSetting bool           // the override was set on the settings object and shows there
 	settings   string         // URI of the system's settings object, or ""
 
-	bios *bios
+	bios   *bios
+	secure *secureBoot // nil where the tree has none
 
 	locator bool
 	led     string // IndicatorLED
@@ -116,6 +117,7 @@ func (b *BMC) discoverSystem(uri string) error {
 	if err := s.discoverBIOS(object); err != nil {
 		return err
 	}
+	s.discoverSecureBoot(object)
 	b.overlays[uri] = s.overlay
 	b.routes[uri] = route{http.MethodPatch: s.patch}
 	b.routes[canonical(target)] = route{http.MethodPost: s.reset}
