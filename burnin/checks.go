@@ -40,5 +40,6 @@ func Checks() []Check {
 		firmware,
 		bmcSensors,
 		bmcSEL,
+		outlier,
 	}
 }

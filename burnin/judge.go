@@ -26,6 +26,7 @@ func Judge(rec *Record, p *profiles.Profile, s *profiles.Spec) Judgement {
 		Loads:     loadsOf(rec),
 		Evidence:  evidenceIDs(rec),
 		Simulated: rec.Meta.Simulated,
+		Compare:   compareOf(p),
 	}
 	for _, e := range rec.Evidence {
 		j.StandIn = j.StandIn || e.StandIn

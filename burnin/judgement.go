@@ -26,8 +26,9 @@ type Judgement struct {
 	Machine   MachineLine  `json:"machine"`
 	Findings  []Finding    `json:"findings"`
 	NotRun    []NotRun     `json:"not_run"`
-	Loads     []LoadTime   `json:"loads"`      // what kept the machine busy
-	NotTested []string     `json:"not_tested"` // what the spec leaves out of scope, and checks that do not exist yet
+	Compare   *Compare     `json:"compare,omitempty"` // by what rule parts were compared with their siblings
+	Loads     []LoadTime   `json:"loads"`             // what kept the machine busy
+	NotTested []string     `json:"not_tested"`        // what the spec leaves out of scope, and checks that do not exist yet
 	Evidence  []EvidenceID `json:"evidence"`
 	Simulated bool         `json:"simulated,omitempty"`
 	StandIn   bool         `json:"stand_in,omitempty"`

@@ -141,11 +141,7 @@ func (o *LearnedLimit) measure(have []float64, r profiles.Relation, spreads floa
 		o.Floor = o.Lowest
 		return o.Lowest == slices.Max(have) && o.Lowest > 0
 	}
-	deviations := make([]float64, len(have))
-	for i, v := range have {
-		deviations[i] = math.Abs(v - o.Median)
-	}
-	o.Spread = 1.4826 * median(deviations)
+	o.Spread = spread(have, o.Median)
 	o.Floor = math.Floor(1000*math.Min(o.Lowest, o.Median-spreads*o.Spread)) / 1000
 	return o.Floor > 0
 }

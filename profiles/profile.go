@@ -13,21 +13,22 @@ type Profile struct {
 	Extends []string `yaml:"extends,omitempty"`
 	Lineage []string `yaml:"lineage,omitempty"` // of a resolved profile: what it was made of, first laid first; such a file extends nothing
 
-	Match  Match  `yaml:"match,omitempty"`
-	CPU    CPU    `yaml:"cpu,omitempty"`
-	Memory Memory `yaml:"memory,omitempty"`
-	GPU    GPU    `yaml:"gpu,omitempty"`
-	NVLink NVLink `yaml:"nvlink,omitempty"`
-	PCIe   PCIe   `yaml:"pcie,omitempty"`
-	NVMe   NVMe   `yaml:"nvme,omitempty"`
-	NIC    NIC    `yaml:"nic,omitempty"`
-	PSU    PSU    `yaml:"psu,omitempty"`
-	Air    Air    `yaml:"air,omitempty"`
-	GDS    GDS    `yaml:"gds,omitempty"`
-	IB     IB     `yaml:"ib,omitempty"`
-	RAID   RAID   `yaml:"raid,omitempty"`
-	Power  Power  `yaml:"power,omitempty"`
-	Load   Load   `yaml:"load,omitempty"`
+	Match   Match   `yaml:"match,omitempty"`
+	CPU     CPU     `yaml:"cpu,omitempty"`
+	Memory  Memory  `yaml:"memory,omitempty"`
+	GPU     GPU     `yaml:"gpu,omitempty"`
+	NVLink  NVLink  `yaml:"nvlink,omitempty"`
+	PCIe    PCIe    `yaml:"pcie,omitempty"`
+	NVMe    NVMe    `yaml:"nvme,omitempty"`
+	NIC     NIC     `yaml:"nic,omitempty"`
+	PSU     PSU     `yaml:"psu,omitempty"`
+	Air     Air     `yaml:"air,omitempty"`
+	Outlier Outlier `yaml:"outlier,omitempty"`
+	GDS     GDS     `yaml:"gds,omitempty"`
+	IB      IB      `yaml:"ib,omitempty"`
+	RAID    RAID    `yaml:"raid,omitempty"`
+	Power   Power   `yaml:"power,omitempty"`
+	Load    Load    `yaml:"load,omitempty"`
 
 	Filesystem Filesystem `yaml:"filesystem,omitempty"`
 	Containers Containers `yaml:"containers,omitempty"`
@@ -202,6 +203,19 @@ type PSU struct {
 type Air struct {
 	Inlet *Limit `yaml:"inlet,omitempty" unit:"C"` // of the air that the machine takes in
 	Fan   *Limit `yaml:"fan,omitempty" unit:"rpm"` // of every fan that is there; where fans are told in percent, its number
+}
+
+// Outlier says when a part stands out among its siblings, and a machine in its batch: by more than Spreads times the
+// spread (1.4826 times the median deviation) from the median, and by no less than what the other limits say.
+type Outlier struct {
+	Parts   *Limit `yaml:"parts,omitempty" unit:"count"`   // how many siblings are compared, at least
+	Spreads *Limit `yaml:"spreads,omitempty" unit:"count"` // how many spreads from the median one may be
+
+	Temperature *Limit `yaml:"temperature,omitempty" unit:"C"` // least difference that is told
+	Power       *Limit `yaml:"power,omitempty" unit:"%"`       // of the median
+	Clock       *Limit `yaml:"clock,omitempty" unit:"%"`       // of the median
+	Rate        *Limit `yaml:"rate,omitempty" unit:"%"`        // of the median, what a drive reads
+	Errors      *Limit `yaml:"errors,omitempty" unit:"count"`  // corrected errors of a module
 }
 
 // GDS are the limits of GPUDirect Storage as gdscheck -p prints them, and of what gdsio reads.

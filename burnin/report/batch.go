@@ -12,6 +12,7 @@ type Batch struct {
 	Simulated bool
 	Rows      []Row
 	Causes    []Cause
+	Odd       []burnin.OddMachine // that stand out in the batch
 }
 
 // Row is one machine on the batch page.
@@ -26,10 +27,11 @@ type Row struct {
 
 // BatchJSON is the JSON form of a batch: `run --json` prints it once at the end.
 type BatchJSON struct {
-	Schema   string             `json:"schema"`
-	Name     string             `json:"name"`
-	Machines []burnin.Judgement `json:"machines"`
-	Causes   []Cause            `json:"causes"`
+	Schema   string              `json:"schema"`
+	Name     string              `json:"name"`
+	Machines []burnin.Judgement  `json:"machines"`
+	Causes   []Cause             `json:"causes"`
+	Outliers []burnin.OddMachine `json:"outliers"` // machines that stand out in the batch: remarks
 }
 
 // NewBatchJSON gathers the judgements of a batch.
@@ -37,5 +39,9 @@ func NewBatchJSON(name string, js []burnin.Judgement) BatchJSON {
 	if js == nil {
 		js = []burnin.Judgement{}
 	}
-	return BatchJSON{Schema: BatchSchema, Name: name, Machines: js, Causes: Causes(js)}
+	odd := burnin.OddMachines(js)
+	if odd == nil {
+		odd = []burnin.OddMachine{}
+	}
+	return BatchJSON{Schema: BatchSchema, Name: name, Machines: js, Causes: Causes(js), Outliers: odd}
 }

@@ -198,7 +198,7 @@ func NewBatch(name, summary string, ms []*Machine) *Batch {
 			Result: m.Result.Word(), Class: string(m.Result), Line: burnin.OneLine(m.Reason()), Href: fileName(m.Machine.Name) + ".html",
 		})
 	}
-	b.Causes = Causes(js)
+	b.Causes, b.Odd = Causes(js), burnin.OddMachines(js)
 	if summary == "" {
 		b.Summary = Tally(js)
 	}
