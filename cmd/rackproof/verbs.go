@@ -26,6 +26,7 @@ func verbs(a *app) []*cobra.Command {
 		reportCommand(a),
 		bmcCommand(a),
 		profileCommand(a),
+		explainCommand(a),
 		simCommand(a),
 		versionCommand(a),
 	}
