@@ -80,14 +80,14 @@ func TestValuesOfProfiles(t *testing.T) {
 		mig, nvlink, fabric        string  // not applicable where it says so
 	}{
 		{name: "hgx-h100-8", gpus: 8, memory: 81559, lanes: 16, speed: 32, id: "10de:2330", form: "sxm", links: 18, rate: 26.562, mig: "Disabled"},
-		{name: "hgx-h200-8", gpus: 8, memory: 143771, lanes: 16, speed: 32, id: "10de:2335", form: "sxm", links: 18, rate: 26.562, mig: "Disabled"},
+		{name: "hgx-h200-8", gpus: 8, memory: 142940, lanes: 16, speed: 32, id: "10de:2335", form: "sxm", links: 18, rate: 26.562, mig: "Disabled"},
 		{name: "hgx-a100-8", gpus: 8, memory: 81000, lanes: 16, speed: 16, id: "10de:20b2", form: "sxm", links: 12, rate: 25, mig: "Disabled", fabric: "not"},
 		{name: "hgx-a100-40gb-8", gpus: 8, memory: 40536, lanes: 16, speed: 16, id: "10de:20b0", form: "sxm", links: 12, rate: 25, mig: "Disabled", fabric: "not"},
 		{name: "hgx-b200-8", gpus: 8, memory: 183359, lanes: 16, speed: 32, id: "10de:2901", form: "sxm", links: 18, rate: 53.125, mig: "Disabled"},
 		{name: "hgx-b300-8", gpus: 8, memory: 275040, lanes: 16, speed: 32, id: "10de:3182", form: "sxm", links: 18, rate: 53.125, mig: "Disabled"},
 		{name: "gpu/gb200", id: "10de:2941", form: "sxm", links: 18, rate: 53.125, mig: "Disabled"},
 		{name: "h100-nvl-4", gpus: 4, memory: 95830, lanes: 16, speed: 32, id: "10de:2321", form: "pcie", mig: "Disabled", fabric: "not"},
-		{name: "h200-nvl-8", gpus: 8, memory: 143771, lanes: 16, speed: 32, id: "10de:233b", form: "pcie", mig: "Disabled", fabric: "not"},
+		{name: "h200-nvl-8", gpus: 8, memory: 142940, lanes: 16, speed: 32, id: "10de:233b", form: "pcie", mig: "Disabled", fabric: "not"},
 		{name: "a100-pcie-4", gpus: 4, memory: 81000, lanes: 16, speed: 16, id: "10de:20b5", form: "pcie", mig: "Disabled", fabric: "not"},
 		{name: "rtx-pro-6000-8", gpus: 8, memory: 97887, lanes: 16, speed: 32, id: "10de:2bb5", form: "pcie", mig: "Disabled", nvlink: "not", fabric: "not"},
 		{name: "dgx-h100", gpus: 8, memory: 81559, lanes: 16, speed: 32, id: "10de:2330", form: "sxm", links: 18, rate: 26.562, mig: "Disabled"},
