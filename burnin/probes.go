@@ -27,12 +27,13 @@ func Probes() []ProbeSpec {
 		GPUTopology.Spec,
 		FabricManager.Spec,
 		GDSCheck.Spec,
+		GDSStats.Spec,
 	}
 }
 
 // LaterProbes are the other public names of probes: evidence by these names is kept
 // and listed, and no check of this version reads it.
 var LaterProbes = []string{
-	"gdsio", "gds-stats", "nvbandwidth", "nccl", "dcgm", "gpu-burn", "ib-bandwidth", "ethtool", "lldp", "mig", "containers", "service-endpoint",
+	"nvbandwidth", "nccl", "dcgm", "gpu-burn", "ethtool", "lldp", "mig", "containers", "service-endpoint",
 	"bios",
 }
