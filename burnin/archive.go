@@ -75,17 +75,8 @@ func folderName(machine string) string {
 	return name
 }
 
-// readArchive reads the wanted files of a .tar.gz into memory; nothing is ever
-// unpacked to disk, so nothing can escape.
-func readArchive(name string) (*fileSet, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	return readTar(f)
-}
-
+// readTar reads the wanted files of a .tar.gz into memory; nothing is ever unpacked to
+// disk, so nothing can escape.
 func readTar(r io.Reader) (*fileSet, error) {
 	gz, err := gzip.NewReader(r)
 	if err != nil {

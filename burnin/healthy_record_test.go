@@ -1,6 +1,7 @@
 package burnin_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -48,17 +49,7 @@ func burnRecord(t *testing.T, m *nodetest.Machine, p *profiles.Profile, loads []
 		if err != nil {
 			t.Fatal(err)
 		}
-		bmc := &simBMC{m: m}
-		boot := nodetest.Boot{BootID: "0e3c1c2e-7d0f-4b8e-9a53-6a4f8a5d2f10", Cmdline: "quiet"}
-		node := &burnin.Node{Shell: nodetest.Wire(m, boot), Origin: burnin.FromSSH, Probes: burnin.Probes(), Profile: p}
-		err = burnin.Burn(t.Context(), burnin.BurnOptions{
-			Node: node, Store: store, Run: "test", Attempt: 1, Owner: "test@here", Duration: 8 * time.Second, Loads: loads,
-			Machine:  burnin.Machine{Name: m.Name, Wanted: burnin.WantedIdentity{Serial: m.SystemSerial}},
-			Coverage: burnin.CoverFull, Sources: []burnin.Source{bmc},
-		})
-		if err == nil {
-			err = errors.Join(store.Add(bmcEvidence(m)), store.Add(bmcReading("bmc-sel", burnin.PhaseBMC, bmc.log(false))))
-		}
+		err = burnInto(t.Context(), store, m, p, loads)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,12 +65,28 @@ func burnRecord(t *testing.T, m *nodetest.Machine, p *profiles.Profile, loads []
 	return rec
 }
 
+// burnInto burns a machine in and stores what it and its BMC say.
+func burnInto(ctx context.Context, store *burnin.Store, m *nodetest.Machine, p *profiles.Profile, loads []burnin.Load) error {
+	bmc := &simBMC{m: m}
+	boot := nodetest.Boot{BootID: "0e3c1c2e-7d0f-4b8e-9a53-6a4f8a5d2f10", Cmdline: "quiet"}
+	node := &burnin.Node{Shell: nodetest.Wire(m, boot), Origin: burnin.FromSSH, Probes: burnin.Probes(), Profile: p}
+	err := burnin.Burn(ctx, burnin.BurnOptions{
+		Node: node, Store: store, Run: "test", Attempt: 1, Owner: "test@here", Duration: 8 * time.Second, Loads: loads,
+		Machine:  burnin.Machine{Name: m.Name, Wanted: burnin.WantedIdentity{Serial: m.SystemSerial}},
+		Coverage: burnin.CoverFull, Sources: []burnin.Source{bmc},
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(store.Add(bmcEvidence(m)), store.Add(bmcReading("bmc-sel", burnin.PhaseBMC, bmc.log(false))))
+}
+
 // shippedLibrary is one library for all tests: it reads the catalogue, which is long, once.
 var shippedLibrary = sync.OnceValue(func() *profiles.Library { return profiles.Open() })
 
 // storeFolder is a folder in memory where the system has one: a store waits for the disk with every file, and what
 // survives a loss of power is no matter here.
-func storeFolder(t *testing.T) string {
+func storeFolder(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "burnin")
 	if err != nil {
@@ -90,7 +97,7 @@ func storeFolder(t *testing.T) string {
 }
 
 // judgedAs is the profile of a machine's model, with the counts of its own order.
-func judgedAs(t *testing.T, m *nodetest.Machine) judged {
+func judgedAs(t testing.TB, m *nodetest.Machine) judged {
 	t.Helper()
 	lib := shippedLibrary()
 	p, err := lib.Profile(m.Profile)

@@ -243,6 +243,9 @@ var pciAddress = regexp.MustCompile(`^(?i)(?:(?:pci:)?([0-9a-f]{4,8}):)?([0-9a-f
 // tools print (00000000:A8:00.0, a8:00.0, PCI:0000:a8:00) and returns "" for
 // anything else.
 func normalAddress(s string) string {
+	if isNormalAddress(s) { // most are, and there are many
+		return s
+	}
 	m := pciAddress.FindStringSubmatch(strings.TrimSpace(s))
 	if m == nil {
 		return ""
@@ -252,6 +255,24 @@ func normalAddress(s string) string {
 		return ""
 	}
 	return fmt.Sprintf("%04x:%s:%s.%s", domain, strings.ToLower(m[2]), strings.ToLower(m[3]), firstWord(m[4], "0"))
+}
+
+// isNormalAddress reports whether an address is written as parts carry it.
+func isNormalAddress(s string) bool {
+	const form = "0000:00:00.0"
+	if len(s) != len(form) {
+		return false
+	}
+	for i := range len(form) {
+		c := s[i]
+		switch {
+		case form[i] != '0' && c != form[i], i == len(form)-1 && (c < '0' || c > '7'):
+			return false
+		case form[i] == '0' && (c < '0' || c > '9') && (c < 'a' || c > 'f'):
+			return false
+		}
+	}
+	return true
 }
 
 // pciID turns nvidia-smi's device id, device and vendor in one number

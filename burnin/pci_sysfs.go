@@ -176,13 +176,16 @@ func (p *sysfsParser) count(d *PCIDevice, name string, values []string, unit uin
 }
 
 func (p *sysfsParser) finish() {
+	for i, s := range p.slots {
+		p.slots[i][0] = strings.TrimSuffix(normalAddress(s[0]+".0"), "0")
+	}
 	for i := range p.tree.Devices {
 		d := &p.tree.Devices[i]
 		for _, n := range p.moved[d.Address] {
 			d.Moved = Opt[uint64]{V: d.Moved.V + n, Set: true}
 		}
 		for _, s := range p.slots {
-			if strings.HasPrefix(d.Address, strings.TrimSuffix(normalAddress(s[0]+".0"), "0")) {
+			if strings.HasPrefix(d.Address, s[0]) {
 				d.Slot = s[1]
 			}
 		}

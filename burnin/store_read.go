@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -29,11 +30,12 @@ func LoadRecord(name string) (*Record, error) {
 		return nil, fmt.Errorf("read evidence: %w", err)
 	}
 	if !info.IsDir() {
-		files, err := readArchive(name)
+		f, err := os.Open(name)
 		if err != nil {
-			return nil, fmt.Errorf("read evidence %s: %w", name, err)
+			return nil, fmt.Errorf("read evidence: %w", err)
 		}
-		return readRecord(name, files)
+		defer func() { _ = f.Close() }()
+		return ReadRecord(name, f)
 	}
 	root, err := os.OpenRoot(name)
 	if err != nil {
@@ -41,6 +43,15 @@ func LoadRecord(name string) (*Record, error) {
 	}
 	defer func() { _ = root.Close() }()
 	files, err := readFolder(root.FS())
+	if err != nil {
+		return nil, fmt.Errorf("read evidence %s: %w", name, err)
+	}
+	return readRecord(name, files)
+}
+
+// ReadRecord is LoadRecord of a .tar.gz that is read as a stream; name stands in messages.
+func ReadRecord(name string, archive io.Reader) (*Record, error) {
+	files, err := readTar(archive)
 	if err != nil {
 		return nil, fmt.Errorf("read evidence %s: %w", name, err)
 	}

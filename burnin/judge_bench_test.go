@@ -1,0 +1,72 @@
+package burnin_test
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rackproof/rackproof/burnin"
+	"github.com/rackproof/rackproof/burnin/nodetest"
+)
+
+// BenchmarkJudge reads nodes from .tar.gz streams and judges them, as many at once as
+// there are processors. Run it with -benchtime 10000x for a hall of machines.
+func BenchmarkJudge(b *testing.B) {
+	archive, to := benchArchive(b)
+	began := time.Now()
+	turns := make(chan int)
+	var workers sync.WaitGroup
+	b.ResetTimer()
+	for range runtime.NumCPU() {
+		workers.Go(func() {
+			for i := range turns {
+				rec, err := burnin.ReadRecord(fmt.Sprintf("node%05d", i), bytes.NewReader(archive))
+				if err != nil {
+					b.Error(err)
+					continue
+				}
+				if j := to.of(rec); j.Result != burnin.Passed {
+					b.Errorf("node %d: %s\n%s", i, j.Result, describe(j))
+				}
+			}
+		})
+	}
+	for i := range b.N {
+		turns <- i
+	}
+	close(turns)
+	workers.Wait()
+	b.ReportMetric(float64(b.N)/time.Since(began).Seconds(), "nodes/s")
+	b.ReportMetric(float64(len(archive))/1024, "KiB/node")
+	var use syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &use) == nil {
+		b.ReportMetric(float64(use.Maxrss)/1024, "peak-MiB")
+	}
+}
+
+// benchArchive is a healthy HGX H100 as a run would hand it over.
+func benchArchive(b *testing.B) ([]byte, judged) {
+	b.Helper()
+	m, err := nodetest.New("hgx-h100-8", "bench", 11)
+	if err != nil {
+		b.Fatal(err)
+	}
+	to := judgedAs(b, m)
+	dir := storeFolder(b)
+	store, err := burnin.OpenStore(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := burnInto(b.Context(), store, m, to.profile, burnin.Loads()); err != nil {
+		b.Fatal(err)
+	}
+	var archive bytes.Buffer
+	if err := burnin.Pack(dir, &archive); err != nil {
+		b.Fatal(err)
+	}
+	return archive.Bytes(), to
+}
