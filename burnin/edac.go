@@ -12,12 +12,14 @@ import (
 // EDAC are the kernel's counters of memory errors since its driver was loaded,
 // from sysfs in a text of our own. Its parser also reads what edac-util prints.
 // Where the firmware handles errors first there may be no controller at all: that
-// is not measured, and not zero.
+// is not measured, and not zero. Samples under load tell when errors came; that there
+// were none, before and after tell.
 var EDAC = Probe[EDACCounters]{
 	Spec: ProbeSpec{
 		Name:     "edac",
 		Command:  always(edacScript),
 		Phases:   []Phase{PhaseBefore, PhaseAfter},
+		Sampled:  true,
 		Deadline: 30 * time.Second,
 	},
 	Parse: parseEDAC,

@@ -85,7 +85,8 @@ func judgeMemoryCounters(r *Readings, ras []Reading[RASEvents], p *profiles.Prof
 		part := placePart(firstPlace(last, first))
 		if worst := max(first.Uncorrected.V, last.Uncorrected.V); worst > 0 {
 			out = append(out, about("uncorrected", part).Number(worst, profiles.Count, p.Memory.Uncorrected).
-				Because("%s lost data: %.0f uncorrected errors", part.Name, worst))
+				Because("%s lost data: %.0f uncorrected errors", part.Name, worst).
+				beganAt(memoryErrorsBegan(r, id, func(p EDACPlace) Opt[float64] { return p.Uncorrected })))
 		}
 		if first.Corrected.V > 0 || last.Corrected.V > 0 {
 			f := about("corrected", part)
@@ -93,7 +94,8 @@ func judgeMemoryCounters(r *Readings, ras []Reading[RASEvents], p *profiles.Prof
 				out = append(out, f.Missing(open))
 				continue
 			}
-			out = append(out, f.sinceBoot(first.Corrected, last.Corrected, len(readings) > 1, p.Memory.Corrected))
+			out = append(out, f.sinceBoot(first.Corrected, last.Corrected, len(readings) > 1, p.Memory.Corrected).
+				beganAt(memoryErrorsBegan(r, id, func(p EDACPlace) Opt[float64] { return p.Corrected })))
 		}
 	}
 	for _, quantity := range []string{"uncorrected", "corrected"} {

@@ -91,6 +91,8 @@ func judgeNVMeHealth(r *Readings, p *profiles.Profile, s *profiles.Spec) []Findi
 		}
 		out = append(out, ownVerdict(About("nvme.health", "self_assessment", d.Part, refsOf(logs)...), logs)...)
 		out = append(out, driveLogged(messages, d, p)...)
+		out = append(out, hotMinutes(d, logs, p.NVMe.HotMinutes)...)
+		out = append(out, driveUnderLoad(r, d, p.NVMe.Temperature)...)
 	}
 	out = append(out, strayDrives(messages, nvmeParts(r, p), p)...)
 	if len(out) > 0 {

@@ -27,6 +27,7 @@ type SMARTLog struct {
 	PowerOn         Opt[float64] // hours
 	PowerCycles     Opt[float64]
 	Read, Written   Opt[float64] // TB
+	HotMinutes      Opt[float64] // above its own warning or critical temperature
 
 	Passed      Opt[bool] // the drive's own verdict, smartctl only
 	ExitBits    Opt[int]  // exit status of smartctl, a bit field
@@ -46,6 +47,8 @@ var smartNames = map[string][]string{
 	"cycles":           {"power_cycles"},
 	"read":             {"data_units_read"},
 	"written":          {"data_units_written"},
+	"warm":             {"warning_temp_time", "warning_temperature_time"},
+	"hot":              {"critical_comp_time", "critical_composite_temperature_time"},
 }
 
 // dataUnit is one data unit in TB: a thousand blocks of 512 bytes, whatever the
@@ -72,6 +75,7 @@ func (l *SMARTLog) fill(fields map[string]any) {
 	l.MediaErrors, l.ErrorLog = get("media"), get("errors")
 	l.PowerOn, l.PowerCycles = get("hours"), get("cycles")
 	l.Read, l.Written = scaled(get("read"), dataUnit), scaled(get("written"), dataUnit)
+	l.HotMinutes = optSum(get("warm"), get("hot"))
 	l.Implausible = l.implausible()
 }
 

@@ -33,7 +33,7 @@ var compared = []struct {
 	{"gpu.thermal", "memory_temperature", profiles.Celsius, true, false, leastTemperature, judgeGPUThermal},
 	{"gpu.power", "draw", profiles.Watt, true, true, func(o *profiles.Outlier) *profiles.Limit { return o.Power }, judgeGPUPower},
 	{"gpu.clocks", "sm", profiles.MHz, false, true, func(o *profiles.Outlier) *profiles.Limit { return o.Clock }, judgeGPUClocks},
-	{"nvme.health", "temperature", profiles.Celsius, true, false, leastTemperature, judgeNVMeHealth},
+	{"nvme.health", "temperature_under_load", profiles.Celsius, true, false, leastTemperature, judgeNVMeHealth},
 	{"nvme.throughput", "read", profiles.MBPerSecond, false, true, func(o *profiles.Outlier) *profiles.Limit { return o.Rate }, judgeNVMeThroughput},
 	{"memory.errors", "counted", profiles.Count, true, false, func(o *profiles.Outlier) *profiles.Limit { return o.Errors }, countedErrors},
 }

@@ -41,6 +41,7 @@ type PCIDevice struct {
 	ACS     Opt[string]                  // control word of Access Control Services as lspci has it: "SrcValid+ TransBlk- …"
 	Virtual bool                         // virtual function of a network adapter
 	Errors  map[string]map[string]uint64 // AER: "correctable", "nonfatal", "fatal" → name → count; nil: the kernel keeps none
+	Told    map[string]Opt[float64]      // of a root port: errors that it was told of by all devices below, by kind as Errors
 	NetDevs []PCINetDev
 	Drives  []PCIDrive
 	Moved   Opt[uint64] // bytes moved by its drives and ports since boot
@@ -57,7 +58,8 @@ type PCINetDev struct {
 // PCIDrive is an NVMe controller of a device. Bytes is zero when not shown.
 type PCIDrive struct {
 	Name, Model, Serial, State string
-	Bytes                      uint64 // size of its namespaces
+	Bytes                      uint64       // size of its namespaces
+	Temperature                Opt[float64] // °C, composite, where the kernel shows it
 }
 
 // ID returns vendor and device as profiles name them, "10de:2330", or "".

@@ -126,6 +126,13 @@ func (p *sysfsParser) detail(d *PCIDevice, kind string, f []string) error {
 			return fmt.Errorf("an nvme line of %s is cut short", d.Address)
 		}
 		d.Drives = append(d.Drives, PCIDrive{Name: f[0], State: f[1], Serial: f[2], Model: f[3]})
+	case "temp":
+		return d.addTemperature(f)
+	case "rootaer":
+		if len(f) < 3 {
+			return fmt.Errorf("a rootaer line of %s is cut short", d.Address)
+		}
+		d.Told = map[string]Opt[float64]{"correctable": optCount(f[0]), "nonfatal": optCount(f[1]), "fatal": optCount(f[2])}
 	case "blk":
 		return p.namespace(d, f)
 	}
@@ -201,6 +208,23 @@ func (d *PCIDevice) addPort(f []string) error {
 	for i := range d.NetDevs {
 		if n := &d.NetDevs[i]; n.Name == f[0] {
 			n.State, n.Speed, n.Downs = f[1], optCount(f[2]), optCount(f[3])
+		}
+	}
+	return nil
+}
+
+// addTemperature reads the temperature of a drive; one that does not answer has none.
+func (d *PCIDevice) addTemperature(f []string) error {
+	if len(f) < 2 {
+		return fmt.Errorf("a temp line of %s is cut short", d.Address)
+	}
+	milli, err := strconv.ParseFloat(f[1], 64)
+	if err != nil || milli < -273150 || milli > 1e6 {
+		return nil // a word is no temperature
+	}
+	for i := range d.Drives {
+		if d.Drives[i].Name == f[0] {
+			d.Drives[i].Temperature = Opt[float64]{V: milli / 1000, Set: true, Text: f[1]}
 		}
 	}
 	return nil

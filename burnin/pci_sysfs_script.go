@@ -11,12 +11,14 @@ package burnin
 //	net  ADDRESS NAME MAC RX TX     one network port, bytes
 //	port ADDRESS NAME STATE SPEED DOWNS  its link: operstate, Mb/s, how often it was lost since boot
 //	ib   ADDRESS NAME RX TX         one InfiniBand or RoCE port, in units of four bytes
+//	rootaer ADDRESS COR NONFATAL FATAL  errors that a root port was told of by all below it
 //	nvme ADDRESS NAME STATE SERIAL MODEL
+//	temp ADDRESS NAME MILLIDEGREES  composite temperature of an NVMe drive, °C / 1000
 //	blk  ADDRESS NAME SECTORS RD WR one namespace, in sectors of 512 bytes
 //	slot ADDRESS NAME               a physical slot; the address has no function
 //
 // The first argument of the line is what "yes" turns on: the error counters, which
-// a sample does without.
+// a sample does without: it has those of the root ports, one small file a kind.
 const pciSysfsScript = `
 tab=$(printf '\t')
 val() { v=; [ -r "$1" ] && read -r v 2>/dev/null <"$1"; v=${v%"${v##*[! ]}"}; }
@@ -48,6 +50,9 @@ drives() {
     [ -d "$c" ] || continue
     val "$c/state"; state=$v; val "$c/serial"; serial=$v; val "$c/model"
     echo "nvme$tab$1$tab${c##*/}$tab$state$tab$serial$tab$v"
+    for t in "$c"/hwmon*/temp1_input "$2"/hwmon/hwmon*/temp1_input; do
+      val "$t"; if [ -n "$v" ]; then echo "temp$tab$1$tab${c##*/}$tab$v"; break; fi
+    done
     for b in "$c"/nvme*n*; do
       [ -r "$b/stat" ] || continue
       n=${b##*/}
@@ -76,6 +81,10 @@ show() {
   fi
   echo "$line"
   if [ "$want" = yes ]; then errs "$a" "$1"; fi
+  if [ -r "$1/aer_rootport_total_err_cor" ]; then
+    val "$1/aer_rootport_total_err_cor"; cor=$v; val "$1/aer_rootport_total_err_nonfatal"; non=$v; val "$1/aer_rootport_total_err_fatal"
+    echo "rootaer$tab$a$tab$cor$tab$non$tab$v"
+  fi
   ports "$a" "$1"; drives "$a" "$1"
   if [ "$up" != - ]; then show "${1%/*}"; fi
 }

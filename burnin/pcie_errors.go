@@ -55,7 +55,7 @@ func judgePCIeErrors(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Findi
 				out = append(out, f.lossLogged(logged, klog, limit))
 				continue
 			}
-			out = append(out, linkErrors(f, readings, part, kind.file, limit))
+			out = append(out, linkErrors(f, readings, part, kind.file, limit).beganAt(linkErrorsBegan(r, part.Address, kind.file)))
 		}
 	}
 	out = append(out, linkReplays(r, p)...)

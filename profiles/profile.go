@@ -177,6 +177,7 @@ type NVMe struct {
 	CriticalWarning *Limit `yaml:"critical_warning,omitempty" unit:"count"`  // the bit field; 0 is healthy
 	MediaErrors     *Limit `yaml:"media_errors,omitempty" unit:"count"`      // absolute
 	Temperature     *Limit `yaml:"temperature,omitempty" unit:"C"`           // composite
+	HotMinutes      *Limit `yaml:"hot_minutes,omitempty" unit:"count"`       // change over the run, minutes above its own warning temperature
 	ErrorLogEntries *Limit `yaml:"error_log_entries,omitempty" unit:"count"` // change over the run
 	PercentUsed     *Limit `yaml:"percent_used,omitempty" unit:"%"`          // of new parts
 	ReadRate        *Limit `yaml:"read_rate,omitempty" unit:"MB/s"`          // under load, random reads of 128 KiB

@@ -127,6 +127,7 @@ func (p *sysfsPage) drives(address string) {
 		}
 		read := 81_920 + int64(p.Read.Seconds()*driveLoad/512)
 		p.line("nvme\t%s\t%s\tlive\t%s\t%s\n", address, d.Name, d.Serial, d.Model)
+		p.line("temp\t%s\t%s\t%d\n", address, d.Name, 1000*p.celsius(d)-150)
 		p.line("blk\t%s\t%sn1\t%d\t%d\t%d\n", address, d.Name, d.Bytes/512, read, 4096)
 	}
 }
