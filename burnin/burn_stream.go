@@ -147,7 +147,7 @@ func (r *loadRun) finishSamples() error {
 		if e == nil { // sampled only: the samples are all there is
 			e = &Evidence{
 				Probe: p.Name, Phase: PhaseLoad, Command: sampleCommand(p, r.node), Source: r.node.Origin,
-				Started: samples[0].At.Add(-r.facts.skew), BootID: r.facts.BootID, StandIn: r.facts.StandsIn(p.Tool), Exit: new(int), Ended: EndedExit,
+				Started: samples[0].At.Add(-r.facts.skew), NodeClock: samples[0].At.UTC().Format(time.RFC3339), BootID: r.facts.BootID, StandIn: r.facts.StandsIn(p.Tool), Exit: new(int), Ended: EndedExit,
 				Seconds: samples[len(samples)-1].At.Sub(samples[0].At).Seconds(),
 			}
 		}

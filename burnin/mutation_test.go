@@ -42,7 +42,7 @@ func harmless(e *burnin.Evidence, spoil string) bool {
 	switch {
 	case spoil == "another boot":
 		return e.Phase == burnin.PhaseBMC // a BMC has no boot of the host
-	case slices.Contains(spare, e.Probe):
+	case slices.Contains(spare, e.Probe), e.Probe == "edac" && e.Phase == burnin.PhaseLoad: // whose samples only tell when errors came
 		return true
 	case spoil == "end mark gone" && e.Source == burnin.FromBMC:
 		return true // it never had one

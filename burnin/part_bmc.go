@@ -94,6 +94,9 @@ func bmcPart(r *Readings, class Class, words, name string) Part {
 		if m := moduleNumber.FindStringSubmatch(words); m != nil {
 			part.Name = "GPU SXM" + m[1]
 		}
+		if m := busPlace.FindStringSubmatch(words); m != nil {
+			part.Address = decimalAddress(m[1], m[2], m[3])
+		}
 	default:
 		if m := busPlace.FindStringSubmatch(words); m != nil {
 			part.Address = decimalAddress(m[1], m[2], m[3])

@@ -35,6 +35,7 @@ var errorKinds = []struct {
 type errorPart struct {
 	Part
 	devices []string
+	only    string // of a port further up: the one part that hangs on it; "" where there are several
 	missing error
 }
 
@@ -46,6 +47,7 @@ func judgePCIeErrors(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Findi
 	for _, part := range parts {
 		for _, kind := range errorKinds {
 			f := About("pcie.errors", kind.quantity, part.Part, refsOf(readings)...)
+			f.Peer = part.only
 			limit := kind.limit(&p.PCIe)
 			if part.missing != nil {
 				out = append(out, f.absent(part.missing, limit))
@@ -119,7 +121,11 @@ func errorParts(r *Readings, p *profiles.Profile) []errorPart {
 	}
 	for _, address := range sortedKeys(below) {
 		name := fmt.Sprintf("PCIe port %s (above %s)", address, fewWords(below[address]))
-		out = append(out, errorPart{Part: Part{Class: ClassMachine, Name: name, Address: address}, devices: []string{address}})
+		port := errorPart{Part: Part{Class: ClassMachine, Name: name, Address: address}, devices: []string{address}}
+		if len(below[address]) == 1 {
+			port.only = below[address][0]
+		}
+		out = append(out, port)
 	}
 	return out
 }

@@ -61,7 +61,7 @@ type verdictOfPart struct {
 func bad(m *Machine) []verdictOfPart {
 	var out []verdictOfPart
 	said := map[string]bool{}
-	for _, fs := range byPart(m.Worst()) {
+	for _, fs := range burnin.Stories(m.Worst()) {
 		v := verdictOfPart{Finding: fs[0]}
 		if text := ladder(v.Advice); said[text] {
 			v.Advice = nil
@@ -69,7 +69,7 @@ func bad(m *Machine) []verdictOfPart {
 			said[text] = true
 		}
 		for _, f := range fs[1:min(len(fs), 1+alsoShown)] {
-			v.Also = append(v.Also, strings.TrimPrefix(f.Sentence(), f.Part+" "))
+			v.Also = append(v.Also, strings.TrimPrefix(f.Sentence(), fs[0].Part+" "))
 		}
 		out = append(out, v)
 	}

@@ -27,14 +27,14 @@ func Text(w io.Writer, j *burnin.Judgement) error {
 	if j.Run == "" {
 		machine = "" // no run in which it could be retested by that name
 	}
-	parts := byPart(j.Worst())
+	parts := burnin.Stories(j.Worst())
 	said := map[string]bool{}
 	for i, fs := range parts {
 		if i == mostParts {
 			fmt.Fprintf(&b, "     …     %d more parts in the report\n", len(parts)-i)
 			break
 		}
-		writePart(&b, machine, fs, i == 0, said)
+		writePart(&b, machine, fs, i == 0, said, j.Excluded(fs))
 	}
 	writeRemarks(&b, j)
 	writeStandIns(&b, j)
@@ -61,26 +61,10 @@ func writeStandIns(b *strings.Builder, j *burnin.Judgement) {
 	}
 }
 
-// byPart groups findings by the part they are about, in the order given.
-func byPart(fs []burnin.Finding) [][]burnin.Finding {
-	var groups [][]burnin.Finding
-	at := map[string]int{}
-	for _, f := range fs {
-		i, ok := at[f.Part]
-		if !ok {
-			i = len(groups)
-			at[f.Part] = i
-			groups = append(groups, nil)
-		}
-		groups[i] = append(groups[i], f)
-	}
-	return groups
-}
-
 // writePart writes what is known of one part. The first part's first finding is
 // the first line of the machine already. A ladder is spelled out once: said
 // remembers which.
-func writePart(b *strings.Builder, machine string, fs []burnin.Finding, first bool, said map[string]bool) {
+func writePart(b *strings.Builder, machine string, fs []burnin.Finding, first bool, said map[string]bool, excluded []string) {
 	if !first {
 		fmt.Fprintf(b, "     also  %s\n", fs[0].Sentence())
 	}
@@ -96,7 +80,10 @@ func writePart(b *strings.Builder, machine string, fs []burnin.Finding, first bo
 		if i > 0 {
 			head = "     "
 		}
-		fmt.Fprintf(b, "     %s %s (%s; evidence %s)\n", head, seen(f), f.Check, strings.Join(f.Evidence, ", "))
+		fmt.Fprintf(b, "     %s %s (%s; evidence %s)\n", head, seen(f, fs[0].Part), f.Check, strings.Join(f.Evidence, ", "))
+	}
+	if len(excluded) > 0 {
+		fmt.Fprintf(b, "     not   %s: excluded\n", strings.Join(excluded, ", "))
 	}
 	rungs := Ladder(machine, fs[0].Advice)
 	key := strings.Join(rungs, "\n")
@@ -113,9 +100,13 @@ func writePart(b *strings.Builder, machine string, fs []burnin.Finding, first bo
 	}
 }
 
-// seen says what was measured against which limit.
-func seen(f burnin.Finding) string {
-	why := strings.TrimPrefix(strings.TrimPrefix(f.Sentence(), f.Part), " ")
+// seen says what was measured against which limit; of another part than the one that the
+// story is told under, with its name.
+func seen(f burnin.Finding, part string) string {
+	why := f.Sentence()
+	if f.Part == part {
+		why = strings.TrimPrefix(strings.TrimPrefix(why, f.Part), " ")
+	}
 	if f.Limit == nil || f.Measured == nil {
 		return why
 	}

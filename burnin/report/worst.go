@@ -111,7 +111,7 @@ func Causes(js []burnin.Judgement) []Cause {
 	byKey := map[string]*Cause{}
 	causes := []*Cause{}
 	for i := range js {
-		for _, fs := range byPart(js[i].Worst()) {
+		for _, fs := range burnin.Stories(js[i].Worst()) {
 			f := fs[0]
 			key := strings.Join([]string{f.Check, f.Quantity, string(f.Class), f.Verdict.String()}, "\x00")
 			c, ok := byKey[key]
