@@ -28,12 +28,15 @@ func Probes() []ProbeSpec {
 		FabricManager.Spec,
 		GDSCheck.Spec,
 		GDSStats.Spec,
+		Filesystems.Spec,
+		ContainerGPUs.Spec,
+		ServiceAnswers.Spec,
 	}
 }
 
 // LaterProbes are the other public names of probes: evidence by these names is kept
 // and listed, and no check of this version reads it.
 var LaterProbes = []string{
-	"nvbandwidth", "nccl", "dcgm", "gpu-burn", "ethtool", "lldp", "mig", "containers", "service-endpoint",
+	"nvbandwidth", "nccl", "dcgm", "gpu-burn", "ethtool", "lldp", "mig",
 	"bios",
 }
