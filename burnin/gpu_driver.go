@@ -40,6 +40,7 @@ func judgeGPUDriver(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Findin
 		out = append(out, gpuState(r, readings, part))
 	}
 	out = append(out, open...)
+	out = append(out, gpuLicences(readings, shown, p)...)
 	out = append(out, siblings(r, p, "vbios", func(g *NvidiaGPU) Opt[string] { return g.VBIOS })...)
 	return append(out, siblings(r, p, "firmware", func(g *NvidiaGPU) Opt[string] { return g.Firmware })...)
 }

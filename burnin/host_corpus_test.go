@@ -194,7 +194,7 @@ func hostParsers() map[string]func(*Evidence) error {
 		"block-devices": quiet(parseBlockDevices), "gdscheck": quiet(parseGDSCheck), "bmc-lan": quiet(parseBMCLan),
 		"bmc-inventory": quiet(parseBMCInventory), "bmc-sensors": quiet(parseBMCSensors), "bmc-sel": quiet(parseBMCSEL), "pstore": quiet(parsePstore), "console": quiet(parseConsole),
 		"memory-stress": quiet(parseMemoryStress), "fio": quiet(parseFio), "stress-ng": quiet(parseStressNG),
-		"ib-status": quiet(parseIBStatus), "raid": quiet(parseRAIDStatus), "stream": quiet(parseStream), "filesystems": quiet(parseFilesystems), "containers": quiet(parseContainers), "service-endpoint": quiet(parseService),
+		"ib-status": quiet(parseIBStatus), "raid": quiet(parseRAIDStatus), "stream": quiet(parseStream), "mig": quiet(parseMIG), "filesystems": quiet(parseFilesystems), "containers": quiet(parseContainers), "service-endpoint": quiet(parseService),
 		"gdsio": quiet(parseGDSIO), "ib-bandwidth": quiet(parsePairRate), "gds-stats": quiet(parseGDSStats),
 	}
 }

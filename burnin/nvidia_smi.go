@@ -80,6 +80,7 @@ type NvidiaGPU struct {
 	DrainRecommended, PerformanceState Opt[string]
 
 	MIG, ECCMode        NvidiaMode
+	License             Opt[string] // License Status of the vGPU product: "Licensed", without its date
 	Volatile, Aggregate NvidiaECC
 	SRAMThreshold       Opt[string]
 	UncorrectedTotal    Opt[float64] // volatile, SRAM and DRAM: what a sample carries

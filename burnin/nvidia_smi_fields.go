@@ -156,6 +156,10 @@ func (g *NvidiaGPU) readState(r fieldReader) {
 		r.word("mig_mode/current_mig", "mig_mode/current"),
 		r.word("mig_mode/pending_mig", "mig_mode/pending"),
 	}
+	g.License = r.word("vgpu_software_licensed_product/license_status", "grid_licensed_product/license_status")
+	if word, _, dated := strings.Cut(g.License.V, " ("); dated { // "Licensed (Expiry: 2026-12-1 9:0:0 GMT)"
+		g.License.V = word
+	}
 	g.RecoveryAction = r.word("gpu_recovery_action")
 	g.ResetRequired = r.word("gpu_reset_status/reset_required")
 	g.DrainRecommended = r.word("gpu_reset_status/drain_and_reset_recommended")

@@ -25,6 +25,7 @@ func Probes() []ProbeSpec {
 		NVLink.Spec,
 		NVLinkErrors.Spec,
 		GPUTopology.Spec,
+		MIGDevices.Spec,
 		FabricManager.Spec,
 		GDSCheck.Spec,
 		GDSStats.Spec,
@@ -37,6 +38,6 @@ func Probes() []ProbeSpec {
 // LaterProbes are the other public names of probes: evidence by these names is kept
 // and listed, and no check of this version reads it.
 var LaterProbes = []string{
-	"nvbandwidth", "nccl", "dcgm", "gpu-burn", "ethtool", "lldp", "mig",
+	"nvbandwidth", "nccl", "dcgm", "gpu-burn", "ethtool", "lldp",
 	"bios",
 }

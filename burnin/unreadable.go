@@ -50,6 +50,7 @@ func readers() map[string]func(*Evidence) error {
 	reader(all, NVLink)
 	reader(all, NVLinkErrors)
 	reader(all, GPUTopology)
+	reader(all, MIGDevices)
 	reader(all, FabricManager)
 	reader(all, GDSCheck)
 	reader(all, StressNG)
