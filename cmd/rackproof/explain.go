@@ -17,14 +17,15 @@ import (
 // explainCommand is `rackproof explain`: what a code or a check means, offline.
 func explainCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "explain xid:N | sxid:N | CHECK | REASON",
+		Use:   "explain xid:N | sxid:N | kernel:MESSAGE | CHECK | REASON",
 		Short: "What a code of the driver or a check means, and what to do next",
-		Long: `What an XID of a GPU, an SXid of an NVSwitch, a reason for slower clocks or a check
-means, how it is judged, who says so and what to do next. Contacts nothing.
+		Long: `What an XID of a GPU, an SXid of an NVSwitch, a message of the kernel, a reason for
+slower clocks or a check means, how it is judged, who says so and what to do next. Contacts nothing.
 
 Example:
   rackproof explain xid:79
   rackproof explain sxid:12028
+  rackproof explain kernel:hung_task
   rackproof explain hw_power_brake_slowdown
   rackproof explain gpu.thermal
   rackproof explain xid:79 --json
@@ -64,6 +65,7 @@ type explanation struct {
 	Meaning string            `json:"meaning,omitempty"`
 	Verdict string            `json:"verdict,omitempty"`
 	Kinds   []kind            `json:"kinds,omitempty"` // that the line itself tells apart
+	Words   []string          `json:"words,omitempty"` // of a message of the kernel: one of them is in it
 	Source  string            `json:"source,omitempty"`
 	Probes  []string          `json:"probes,omitempty"` // of a check: what it reads
 	Scopes  map[string]string `json:"scopes,omitempty"` // of a check: by spec
@@ -89,8 +91,10 @@ func explain(c *profiles.Catalogue, word string) (explanation, error) {
 		return explainXID(c, code)
 	case coded && err == nil && table == "sxid":
 		return explainSXID(c, code)
+	case coded && table == "kernel":
+		return explainKernel(c, number)
 	case coded:
-		return explanation{}, fmt.Errorf("%q is neither xid:N nor sxid:N", word)
+		return explanation{}, fmt.Errorf("%q is neither xid:N, sxid:N nor kernel:MESSAGE", word)
 	}
 	if rule, ok := c.ClockReasons[word]; ok {
 		e := explanation{Name: word, Title: "Reason for slower clocks, judged by " + rule.Check, Meaning: rule.Meaning, Verdict: rule.Verdict, Source: rule.Source}
@@ -137,6 +141,21 @@ func explainSXID(c *profiles.Catalogue, code int) (explanation, error) {
 		e.Verdict = "fail"
 	default:
 		e.Verdict = "warn"
+	}
+	return e, nil
+}
+
+func explainKernel(c *profiles.Catalogue, name string) (explanation, error) {
+	rule, ok := c.Kernel[name]
+	if !ok {
+		return explanation{}, fmt.Errorf("no message of the kernel is called %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(c.Kernel)), ", "))
+	}
+	e := explanation{
+		Name: "kernel:" + name, Title: "message of the kernel, judged by " + cmp.Or(rule.Check, "kernel.log"), Meaning: rule.Meaning,
+		Verdict: rule.During, Source: rule.Source, Words: rule.Words, Advice: ladders(c, rule.Advice),
+	}
+	if rule.Before != rule.During {
+		e.Verdict = fmt.Sprintf("%s during the test, %s before it", rule.During, rule.Before)
 	}
 	return e, nil
 }
@@ -189,6 +208,7 @@ func (e explanation) String() string {
 	for _, k := range e.Kinds {
 		row("", k.Verdict+" where the line has "+k.Line)
 	}
+	row("has", strings.Join(e.Words, ", or "))
 	row("source", e.Source)
 	row("reads", strings.Join(e.Probes, ", "))
 	for i, name := range slices.Sorted(maps.Keys(e.Scopes)) {
