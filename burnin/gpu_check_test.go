@@ -99,7 +99,7 @@ func TestGPUChecksFaults(t *testing.T) {
 		{
 			"rows remapped in a new part", gpuRemap,
 			[]gpuEdit{{smi, "<remapped_row_unc>0", "<remapped_row_unc>1", 0}},
-			map[string]string{"gpu.remap/uncorrectable_rows/GPU SXM3": "fail"},
+			map[string]string{"gpu.remap/uncorrectable_rows/GPU SXM3": "fail", "gpu.remap/rows_in_test/GPU SXM3": "fail"},
 		},
 		{
 			"channel repair pending", gpuRemap,

@@ -33,6 +33,10 @@ func judgeGPURemap(r *Readings, p *profiles.Profile, s *profiles.Spec) []Finding
 			func(g *NvidiaGPU) Opt[float64] { return g.RemapUncorrectable }, lifetime(p.GPU.RemappedUncorrectable)),
 		askCount("correctable_rows", "%v rows were remapped after corrected errors: not as a new part",
 			func(g *NvidiaGPU) Opt[float64] { return g.RemapCorrectable }, lifetime(p.GPU.RemappedCorrectable)),
+		// A part that was not sold as new may have some, and gets none while it is tested.
+		{quantity: "rows_in_test", limit: p.GPU.RemappedCorrectable, optional: true, growth: func(g *NvidiaGPU) Opt[float64] {
+			return optSum(g.RemapUncorrectable, g.RemapCorrectable)
+		}},
 	}
 	return askGPUs(r, p, check, append(asks, otherRepairs(p)...)...)
 }
