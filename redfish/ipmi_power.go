@@ -115,13 +115,18 @@ func (c *IPMI) climb(ctx context.Context, want PowerState, ladder ...ipmiRung) e
 	return fmt.Errorf("BMC %s: host is not %s: %w; look at the console, then use the power button", c.cfg.Addr, want, last)
 }
 
-// await polls the host until it is in a state. A read that fails is read again.
+// await polls the host until it is in a state. A read that fails is read again, and the
+// last look begins when the time is over.
 func (c *IPMI) await(ctx context.Context, limit time.Duration, want PowerState) error {
 	deadline, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	seen := "not readable"
 	for {
-		state, err := c.Power(deadline)
+		look, over := deadline, deadline.Err() != nil
+		if over {
+			look = ctx
+		}
+		state, err := c.Power(look)
 		switch {
 		case err == nil && state == want:
 			return nil
@@ -130,13 +135,14 @@ func (c *IPMI) await(ctx context.Context, limit time.Duration, want PowerState) 
 		case errors.Is(err, ErrAuth):
 			return err
 		}
-		if err := pause(deadline, c.cfg.Poll); err != nil {
-			if ctx.Err() != nil {
-				return fmt.Errorf("BMC %s: %w", c.cfg.Addr, context.Cause(ctx))
-			}
-			return fmt.Errorf("after %s the host is still %s", limit, seen)
+		if over || pause(deadline, c.cfg.Poll) != nil && ctx.Err() != nil {
+			break
 		}
 	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("BMC %s: %w", c.cfg.Addr, context.Cause(ctx))
+	}
+	return fmt.Errorf("after %s the host is still %s", limit, seen)
 }
 
 // Locator reads whether the chassis shows itself. It wraps ErrUnsupported where the

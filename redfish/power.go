@@ -214,13 +214,18 @@ func (c *Client) reset(ctx context.Context, host systemDoc, kind string) error {
 }
 
 // await polls the host until it is as wanted. A read that fails is read again: a
-// BMC is often silent just when its host changes state.
+// BMC is often silent just when its host changes state. The last look begins when the
+// time is over: a slow BMC must not make a host look stuck.
 func (c *Client) await(ctx context.Context, limit time.Duration, there func(systemDoc) bool) error {
 	deadline, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	seen := "not readable"
 	for {
-		host, err := c.host(deadline)
+		look, over := deadline, deadline.Err() != nil
+		if over {
+			look = ctx
+		}
+		host, err := c.host(look)
 		if err == nil {
 			if there(host) {
 				return nil
@@ -230,11 +235,12 @@ func (c *Client) await(ctx context.Context, limit time.Duration, there func(syst
 		if errors.Is(err, ErrAuth) || errors.Is(err, ErrPinMismatch) {
 			return err
 		}
-		if err := c.Pause(deadline, c.cfg.Poll); err != nil {
-			if ctx.Err() != nil {
-				return fmt.Errorf("BMC %s: %w", c.cfg.Addr, context.Cause(ctx))
-			}
-			return fmt.Errorf("after %s the host is still %s", limit, seen)
+		if over || c.Pause(deadline, c.cfg.Poll) != nil && ctx.Err() != nil {
+			break
 		}
 	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("BMC %s: %w", c.cfg.Addr, context.Cause(ctx))
+	}
+	return fmt.Errorf("after %s the host is still %s", limit, seen)
 }

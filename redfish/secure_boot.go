@@ -27,12 +27,12 @@ type secureBoot struct {
 }
 
 // readSecureBoot adds the switch to the attributes, where no rule of the vendor
-// names one.
+// names one. A BMC that shows no attributes at all is not ready.
 func (c *Client) readSecureBoot(ctx context.Context, uri link, place *biosPlace) error {
 	own := func(t intentTable) bool {
 		return slices.ContainsFunc(t.rules, func(r intentRule) bool { return r.intent == "secure-boot" })
 	}
-	if uri == "" || slices.ContainsFunc(c.behaviour.intents(), own) {
+	if uri == "" || len(place.bios.Attributes) == 0 || slices.ContainsFunc(c.behaviour.intents(), own) {
 		return nil
 	}
 	var doc struct {
