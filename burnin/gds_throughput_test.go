@@ -52,8 +52,10 @@ func TestGDSThroughput(t *testing.T) {
 		{"through the processor", refused, strings.Replace(gdsioRun, "GPUD", "CPU_GPU", 1), nvfs("Enabled", 10, 0), nvfs("Enabled", 28744, 0), floor, map[string]string{direct: "not_run", read: "not_run"}},
 		{"nothing moved", refused, strings.Replace(gdsioRun, "ops: 28734", "ops: 0", 1), nvfs("Enabled", 10, 0), nvfs("Enabled", 10, 0), floor, map[string]string{direct: "not_run", read: "not_run"}},
 		{"cut", refused, gdsioRun[:120], nvfs("Enabled", 10, 0), nvfs("Enabled", 28744, 0), floor, map[string]string{direct: "not_run"}},
-		{"by GPU", refused, "#gdsio gpu 0\n" + gdsioRun + "#gdsio gpu 1\n" + strings.Replace(gdsioRun, "6.50", "1.10", 1), nvfs("Enabled", 10, 0), nvfs("Enabled", 28744, 0), floor,
-			map[string]string{direct: "pass", "gds.throughput/read/GPU (nvidia-smi 0)": "pass", "gds.throughput/read/GPU (nvidia-smi 1)": "fail"}},
+		{
+			"by GPU", refused, "#gdsio gpu 0\n" + gdsioRun + "#gdsio gpu 1\n" + strings.Replace(gdsioRun, "6.50", "1.10", 1), nvfs("Enabled", 10, 0), nvfs("Enabled", 28744, 0), floor,
+			map[string]string{direct: "pass", "gds.throughput/read/GPU (nvidia-smi 0)": "pass", "gds.throughput/read/GPU (nvidia-smi 1)": "fail"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := &profiles.Profile{GDS: profiles.GDS{File: "/data/x", Read: c.limit}}

@@ -223,15 +223,17 @@ func (r *IBReport) rate(f Finding, name string, want *profiles.IB) Finding {
 
 // ibPanics are devices that a tool could not read to the end.
 func ibPanics(readings []Reading[IBReport], p *profiles.Profile) []Finding {
+	verdict := Warn
+	if p.IB.Ports.Set() {
+		verdict = Fail
+	}
 	for _, reading := range readings {
-		for _, line := range reading.Value.Failed {
-			f := About("ib.link", "readable", ibPart, reading.Ref)
-			f.Measured = line
-			if !p.IB.Ports.Set() {
-				return []Finding{f.Judged(Warn, "an InfiniBand device could not be read: "+line)}
-			}
-			return []Finding{f.Judged(Fail, "an InfiniBand device could not be read: "+line)}
+		if len(reading.Value.Failed) == 0 {
+			continue
 		}
+		f := About("ib.link", "readable", ibPart, reading.Ref)
+		f.Measured = reading.Value.Failed[0]
+		return []Finding{f.Judged(verdict, "an InfiniBand device could not be read: "+reading.Value.Failed[0])}
 	}
 	return nil
 }

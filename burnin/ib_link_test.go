@@ -56,14 +56,18 @@ func TestIBLink(t *testing.T) {
 		answers       map[string]string
 	}{
 		{"good", good, good, two, map[string]string{ports: "pass", "ib.link/state" + port: "pass", "ib.link/rate" + port: "pass", "ib.link/link_downed" + port: "pass"}},
-		{"a third one for storage, slower, and a fourth without a cable", ibPage("active 400 0", "active 400 0", "active 200 0", "polling 10 0"), "", two,
-			map[string]string{ports: "pass", "ib.link/rate/InfiniBand port mlx5_2": "not_applicable", "ib.link/state/InfiniBand port mlx5_3": "not_applicable"}},
+		{
+			"a third one for storage, slower, and a fourth without a cable", ibPage("active 400 0", "active 400 0", "active 200 0", "polling 10 0"), "", two,
+			map[string]string{ports: "pass", "ib.link/rate/InfiniBand port mlx5_2": "not_applicable", "ib.link/state/InfiniBand port mlx5_3": "not_applicable"},
+		},
 		{"polling", ibPage("active 400 0", "polling 10 0"), "", two, map[string]string{ports: "fail", "ib.link/state" + port: "fail"}},
 		{"went down under load", good, ibPage("active 400 3", "polling 10 1"), two, map[string]string{ports: "fail", "ib.link/state" + port: "fail", "ib.link/link_downed" + port: "fail"}},
 		{"lost for a moment", good, ibPage("active 400 3", "active 400 1"), two, map[string]string{ports: "pass", "ib.link/link_downed" + port: "fail"}},
 		{"slow", ibPage("active 400 0", "active 200 0"), "", two, map[string]string{ports: "fail", "ib.link/rate" + port: "fail"}},
-		{"a slow one beside one that is down", ibPage("active 400 0", "active 200 0", "polling 10 0"), "", two,
-			map[string]string{ports: "fail", "ib.link/rate" + port: "not_applicable", "ib.link/state/InfiniBand port mlx5_2": "fail"}},
+		{
+			"a slow one beside one that is down", ibPage("active 400 0", "active 200 0", "polling 10 0"), "", two,
+			map[string]string{ports: "fail", "ib.link/rate" + port: "not_applicable", "ib.link/state/InfiniBand port mlx5_2": "fail"},
+		},
 		{"Ethernet where InfiniBand was ordered", ibPage("active 400 0", "ethernet 400 0"), "", two, map[string]string{ports: "fail"}},
 		{"no driver", ibPage(), "", two, map[string]string{ports: "not_run"}},
 		{"cut", strings.Split(ibPage("active 400 0", "polling 10 0"), ibStatusEnd)[0], "", two, map[string]string{ports: "not_run", "ib.link/state" + port: "not_run"}},
@@ -84,8 +88,10 @@ func TestIBLinkOfText(t *testing.T) {
 		name, out string
 		answers   map[string]string
 	}{
-		{"a panic behind good ports", "CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tPhysical state: LinkUp\n\t\tRate: 400\n\t\tLink layer: InfiniBand\nibpanic: [421] main: stat of IB device 'mlx5_7' failed: No such device\n",
-			map[string]string{"ib.link/readable/InfiniBand ports": "fail", "ib.link/ports/InfiniBand ports": "pass"}},
+		{
+			"a panic behind good ports", "CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tPhysical state: LinkUp\n\t\tRate: 400\n\t\tLink layer: InfiniBand\nibpanic: [421] main: stat of IB device 'mlx5_7' failed: No such device\n",
+			map[string]string{"ib.link/readable/InfiniBand ports": "fail", "ib.link/ports/InfiniBand ports": "pass"},
+		},
 		{"only a panic", "ibpanic: [421] main: can't get list of IB devices\n", map[string]string{"ib.link/readable/InfiniBand ports": "fail", "ib.link/ports/InfiniBand ports": "not_run"}},
 		{"something else", "hello\n", map[string]string{"ib.link/ports/InfiniBand ports": "not_run"}},
 	} {
@@ -103,6 +109,27 @@ func TestIBLinkOfText(t *testing.T) {
 			got := judged(t, looseHost(map[string][]byte{"ib-status": corpus(t, file)}), &profiles.Profile{IB: hdr}, newGPUParts, ibLink)
 			wantAnswers(t, got, answers, true)
 		})
+	}
+}
+
+// The script reads a /sys of the test, in every shell of this host.
+func TestIBStatusScript(t *testing.T) {
+	const port = "class/infiniband/mlx5_0/ports/1/"
+	root := fakeSys(t, map[string]string{
+		"devices/0000:1a:00.0/vendor": "0x15b3\n", port + "state": "4: ACTIVE\n", port + "phys_state": "5: LinkUp\n", port + "rate": "400 Gb/sec (4X NDR)\n",
+		port + "link_layer": "InfiniBand\n", port + "counters/link_downed": "2\n", "class/infiniband/mlx5_1/ports/1/state": "1: DOWN\n",
+	}, map[string]string{"class/infiniband/mlx5_0/device": "devices/0000:1a:00.0"})
+	for _, shell := range shells() {
+		r, err := parseIBStatus(runHere(t, shell, strings.ReplaceAll(ibStatusScript, "/sys/", root+"/")))
+		if err != nil || !r.Complete || len(r.Ports) != 2 {
+			t.Fatalf("%s: %+v, %v", shell, r, err)
+		}
+		if p := r.Ports[0]; !p.Active() || !p.InfiniBand() || p.Rate.V != 400 || p.Address != "0000:1a:00.0" || p.Counters["link_downed"].V != 2 {
+			t.Errorf("%s: %+v", shell, p)
+		}
+		if p := r.Ports[1]; p.State != "down" || p.Rate.Set {
+			t.Errorf("%s: %+v", shell, p)
+		}
 	}
 }
 

@@ -62,37 +62,46 @@ func mdArray(block []string) (RAIDArray, bool) {
 	if head[2] == "inactive" && strings.Contains(rest, "super external:") {
 		return RAIDArray{}, false
 	}
-	a := RAIDArray{Name: head[1], State: RAIDGood, Words: head[2]}
-	members := head[4]
-	if m := mdLevel.FindStringSubmatch(members + " "); m != nil {
+	a := RAIDArray{Name: head[1], Words: head[2]}
+	if m := mdLevel.FindStringSubmatch(head[4] + " "); m != nil {
 		a.Level = m[1]
 	}
-	for _, m := range mdFaulty.FindAllStringSubmatch(members, -1) {
+	for _, m := range mdFaulty.FindAllStringSubmatch(head[4], -1) {
 		a.Members = append(a.Members, m[1])
 	}
-	work := mdWork.FindStringSubmatch(rest)
-	seats := mdMap.FindStringSubmatch(rest)
-	missing := len(a.Members) > 0 || seats != nil && strings.Contains(seats[1], "_")
-	if n := mdCount.FindStringSubmatch(rest); n != nil && n[1] != n[2] && atoi(n[2]) < atoi(n[1]) {
-		missing = true
+	if seats := mdMap.FindString(rest); seats != "" {
+		a.Words = seats
 	}
-	if seats != nil {
-		a.Words = seats[0]
+	work := ""
+	if m := mdWork.FindStringSubmatch(rest); m != nil {
+		work = m[1]
+		a.Words += ", " + work + " " + m[2]
 	}
-	if work != nil {
-		a.Words += ", " + work[1] + " " + work[2]
-	}
-	switch {
-	case head[2] != "active":
-		a.State = RAIDFailed
-	case missing && (a.Level == "raid0" || a.Level == "linear"):
-		a.State = RAIDFailed // it has nothing to lose
-	case missing, work != nil && work[1] == "recovery":
-		a.State = RAIDDegraded
-	case work != nil && work[1] != "check":
-		a.State = RAIDSyncing
-	case a.Level == "":
-		a.State = RAIDUnknown
-	}
+	a.State = mdState(head[2] == "active", a.Level, len(a.Members) > 0 || mdShort(rest), work)
 	return a, true
+}
+
+// mdShort reports whether an array has seats without a working member.
+func mdShort(rest string) bool {
+	if m := mdMap.FindStringSubmatch(rest); m != nil && strings.Contains(m[1], "_") {
+		return true
+	}
+	m := mdCount.FindStringSubmatch(rest)
+	return m != nil && atoi(m[2]) < atoi(m[1])
+}
+
+// mdState is how an array is. One that is being checked is whole; one without
+// redundancy has nothing to lose.
+func mdState(active bool, level string, short bool, work string) RAIDState {
+	switch {
+	case !active, short && (level == "raid0" || level == "linear"):
+		return RAIDFailed
+	case short, work == "recovery":
+		return RAIDDegraded
+	case work != "" && work != "check":
+		return RAIDSyncing
+	case level == "":
+		return RAIDUnknown
+	}
+	return RAIDGood
 }

@@ -45,8 +45,10 @@ func TestMemoryBandwidth(t *testing.T) {
 		{"faster than the channels", streamPage("160000.0"), floor, map[string]string{share: "not_run"}},
 		{"not validated", strings.Split(streamPage("120000.0"), "Solution")[0], floor, map[string]string{share: "not_run"}},
 		{"the second of two not validated", streamPage("120000.0") + strings.Split(streamPage("120000.0"), "Solution")[0], floor, map[string]string{share: "not_run"}},
-		{"wrong results", strings.Replace(streamPage("120000.0"), "Solution Validates", "Failed Validation on array a[], AvgRelAbsErr > epsilon (1.000000e-13)\nx", 1), floor,
-			map[string]string{"memory.bandwidth/results/memory": "fail"}},
+		{
+			"wrong results", strings.Replace(streamPage("120000.0"), "Solution Validates", "Failed Validation on array a[], AvgRelAbsErr > epsilon (1.000000e-13)\nx", 1), floor,
+			map[string]string{"memory.bandwidth/results/memory": "fail"},
+		},
 		{"cut in a row", streamPage("120000.0")[:700], floor, map[string]string{share: "not_run"}},
 		{"a figure that is none", streamPage("inf"), floor, map[string]string{share: "not_run"}},
 		{"another program", "stress-ng: info: [1] stream: memory rate: 12345.67 MB read/sec\n", floor, map[string]string{share: "not_run"}},

@@ -62,7 +62,7 @@ func (t *PCITree) acs(f Finding, address string, limit *profiles.Limit) Finding 
 	}
 	ports := slices.DeleteFunc(t.Above(address), func(d *PCIDevice) bool { return d.Parent == "" })
 	for _, port := range ports {
-		for _, bit := range strings.Fields(port.ACS.V) {
+		for bit := range strings.FieldsSeq(port.ACS.V) {
 			if slices.Contains(redirects, bit) {
 				return f.Word("redirect", limit).Because("port %s of the PCIe switch above sends it to the processor: %s", port.Address, port.ACS.V)
 			}

@@ -70,8 +70,10 @@ func TestRAID(t *testing.T) {
 		{"none, and none wanted", "Personalities :\nunused devices: <none>\n#raid mdstat 0\n" + raidEnd + "\n", nil, map[string]string{arrays: "not_applicable"}},
 		{"none, and two wanted", "Personalities :\nunused devices: <none>\n#raid mdstat 0\n" + raidEnd + "\n", two, map[string]string{arrays: "fail"}},
 		{"nobody to ask, and two wanted", "#raid no mdstat\n" + raidEnd + "\n", two, map[string]string{arrays: "not_run"}},
-		{"none shown, and a controller that nobody asked", "#raid no mdstat\n#raid controller 0000:03:00.0 1000 megaraid_sas\n" + raidEnd + "\n", two,
-			map[string]string{arrays: "not_run", "raid/controller/RAID controller 0000:03:00.0": "not_run"}},
+		{
+			"none shown, and a controller that nobody asked", "#raid no mdstat\n#raid controller 0000:03:00.0 1000 megaraid_sas\n" + raidEnd + "\n", two,
+			map[string]string{arrays: "not_run", "raid/controller/RAID controller 0000:03:00.0": "not_run"},
+		},
 		{"a device that only passes drives on", "#raid no mdstat\n#raid controller 0000:03:00.0 8086 vmd\n" + raidEnd + "\n", nil, map[string]string{arrays: "not_applicable"}},
 		{"a controller's array", stor("Optl", "Onln"), countLimit(profiles.Equal, 1), map[string]string{arrays: "pass", storArray: "pass"}},
 		{"a controller's array, degraded", stor("Dgrd", "Offln"), nil, map[string]string{storArray: "fail", "raid/drive/drive, controller 0 slot 252:1": "fail"}},
@@ -81,8 +83,10 @@ func TestRAID(t *testing.T) {
 		{"a controller that fails", strings.Replace(storNone, "No VDs have been configured.", "Un-supported command", 1), two, map[string]string{arrays: "not_run"}},
 		{"a controller's JSON, cut", stor("Optl", "Onln")[:200], two, map[string]string{arrays: "not_run"}},
 		{"a logical drive", ssa(), countLimit(profiles.Equal, 1), map[string]string{arrays: "pass", ssaArray: "pass"}},
-		{"a logical drive that lives on", ssa("RAID 1, OK", "RAID 1, Interim Recovery Mode", "bay 2, SAS HDD, 600 GB, OK", "bay 2, SAS HDD, 600 GB, Failed"), nil,
-			map[string]string{ssaArray: "fail", "raid/drive/drive, slot 0 bay 1I:1:2": "fail"}},
+		{
+			"a logical drive that lives on", ssa("RAID 1, OK", "RAID 1, Interim Recovery Mode", "bay 2, SAS HDD, 600 GB, OK", "bay 2, SAS HDD, 600 GB, Failed"), nil,
+			map[string]string{ssaArray: "fail", "raid/drive/drive, slot 0 bay 1I:1:2": "fail"},
+		},
 		{"something else", "hello\n", two, map[string]string{arrays: "not_run"}},
 		{"nothing", "", two, map[string]string{arrays: "not_run"}},
 	} {
@@ -94,6 +98,25 @@ func TestRAID(t *testing.T) {
 	p := &profiles.Profile{}
 	wantAnswers(t, judged(t, phases("raid", md(), md("[2/2] [UU]", "[2/1] [_U]")), p, newGPUParts, raid), map[string]string{md0: "fail", md1: "pass"}, true)
 	wantAnswers(t, judged(t, looseHost(map[string][]byte{"raid": []byte(mdGood)}), p, newGPUParts, raid), map[string]string{md0: "pass"}, true)
+}
+
+// The script lists the controllers of a /sys of the test, and asks the tools that are there.
+func TestRAIDScript(t *testing.T) {
+	root := fakeSys(t, map[string]string{
+		"bus/pci/devices/0000:03:00.0/class": "0x010400\n", "bus/pci/devices/0000:03:00.0/vendor": "0x1000\n", "bus/pci/drivers/megaraid_sas/bind": "",
+		"bus/pci/devices/0000:04:00.0/class": "0x010802\n", "bus/pci/devices/0000:04:00.0/vendor": "0x144d\n", "mdstat": mdGood,
+	}, map[string]string{"bus/pci/devices/0000:03:00.0/driver": "bus/pci/drivers/megaraid_sas"})
+	for _, shell := range shells() {
+		script := strings.NewReplacer("/sys/", root+"/", "/proc/mdstat", root+"/mdstat").Replace(raidScript)
+		r, err := parseRAIDStatus(runHere(t, shell, script))
+		if err != nil || !r.Complete || len(r.Arrays) != 2 || len(r.Failed) != 0 {
+			t.Fatalf("%s: %+v, %v", shell, r, err)
+		}
+		want := RAIDController{Address: "0000:03:00.0", Vendor: "1000", Driver: "megaraid_sas"}
+		if len(r.Controllers) != 1 || r.Controllers[0] != want {
+			t.Errorf("%s: controllers %+v", shell, r.Controllers)
+		}
+	}
 }
 
 func FuzzRAID(f *testing.F) {

@@ -32,6 +32,7 @@ func TestRailsBesideStorage(t *testing.T) {
 	if j := burnin.Judge(rec, p, spec); j.Result != burnin.Passed {
 		t.Error(describe(j))
 	}
+	noneSpoiled(t, rec, p, spec)
 	var counts []string
 	for _, f := range burnin.Judge(rec, p, spec).Findings {
 		if f.Check == "nic.link" && f.Quantity == "count" {
@@ -43,5 +44,56 @@ func TestRailsBesideStorage(t *testing.T) {
 	}
 	if got := strings.Join(counts, " "); got != "pass" {
 		t.Errorf("count is %q", got)
+	}
+}
+
+// noneSpoiled spoils what the ports of rails rest on: a machine neither passes by it nor fails.
+func noneSpoiled(t *testing.T, base *burnin.Record, p *profiles.Profile, spec *profiles.Spec) {
+	t.Helper()
+	for i, e := range base.Evidence {
+		if e.Probe != "ib-status" {
+			continue
+		}
+		for _, spoil := range spoils {
+			rec := copyRecord(base)
+			spoil.do(rec.Evidence[i])
+			if j := burnin.Judge(rec, p, spec); j.Result != burnin.Incomplete {
+				t.Errorf("%s, %s: %s", e.Ref(), spoil.name, describe(j))
+			}
+		}
+	}
+}
+
+// A rail that finds nobody at its other end is a fault, and the port is named.
+func TestRailWithoutLink(t *testing.T) {
+	t.Parallel()
+	m, err := nodetest.New("dgx-h100", "bench", 11)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range m.NICs {
+		m.NICs[i].Polling = i >= 7
+	}
+	p, err := profiles.ParseProfile("ours.yaml", []byte("schema: rackproof/profile/1\nname: ours\nextends: [dgx-h100, nic/rails-8-ndr]\n"), shippedLibrary())
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := shippedLibrary().Spec("standard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := burnin.Judge(burnRecord(t, m, p, burnin.Loads()), p, spec)
+	if j.Result != burnin.Failed {
+		t.Fatal(describe(j))
+	}
+	var failed []string
+	for _, f := range j.Findings {
+		if f.Verdict == burnin.Fail {
+			failed = append(failed, f.ID)
+		}
+	}
+	want := "ib.link/ports/InfiniBand ports ib.link/state/InfiniBand port mlx5_7"
+	if got := strings.Join(failed, " "); !strings.HasPrefix(got, want) {
+		t.Errorf("failed: %s, want first %s", got, want)
 	}
 }
