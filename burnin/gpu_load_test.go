@@ -159,6 +159,10 @@ func TestGPUUnderLoadOpen(t *testing.T) {
 		"gpu.thermal/hw_thermal_slowdown", "gpu.thermal/sw_thermal_slowdown", "gpu.power/hw_power_brake_slowdown",
 		"gpu.clocks/hw_slowdown", "gpu.clocks/applications_clocks_setting",
 	}
+	withoutMargin := all(func(s *strain) { s.margin = "[N/A]" })
+	for _, e := range withoutMargin.Evidence {
+		e.Out = []byte(strings.ReplaceAll(string(e.Out), "T.Limit Temp                  : 54 C", "T.Limit Temp                  : N/A"))
+	}
 	noLoad := strained(nil, nil)
 	noLoad.Evidence = append(noLoad.Evidence[:1:1], noLoad.Evidence[2])
 	for _, c := range []struct {
@@ -170,7 +174,7 @@ func TestGPUUnderLoadOpen(t *testing.T) {
 		{"no load at all", noLoad, append([]string{"gpu.thermal/temperature", "gpu.thermal/memory_temperature"}, reasons...)},
 		{"reasons not shown", all(func(s *strain) { s.reasons = "[N/A]" }), reasons},
 		{"reasons all ones", all(func(s *strain) { s.reasons = "0xFFFFFFFFFFFFFFFF" }), reasons},
-		{"no margin, and no temperature that slows it down", all(func(s *strain) { s.margin = "[N/A]" }), []string{"gpu.thermal/temperature"}},
+		{"no margin, and no temperature that slows it down", withoutMargin, []string{"gpu.thermal/temperature"}},
 		{"memory's temperature not shown", all(func(s *strain) { s.memory = "N/A" }), []string{"gpu.thermal/memory_temperature"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -215,6 +219,22 @@ func TestGPUWithoutMargins(t *testing.T) {
 		}
 		f := gpuAnswers(rec, gpuProfile(t, "one-h100"), gpuThermal)["gpu.thermal/temperature/GPU 0000:1b:00.0"]
 		if gpuAnswer(f) != want || f.Limit != 89.0 || f.Samples == nil {
+			t.Errorf("at %s °C: %s, %+v", celsius, gpuAnswer(f), f)
+		}
+	}
+}
+
+// A driver that prints the margin in a full query only: where it ends is the limit.
+func TestGPUWithMarginsInFullQueries(t *testing.T) {
+	for celsius, want := range map[string]string{"63": "pass", "86": "pass", "87": "fail"} {
+		rec := strained(nil, nil)
+		for i := range rec.Evidence[1].Samples {
+			s := hardWork
+			s.margin, s.celsius = "[N/A]", celsius
+			rec.Evidence[1].Samples[i].Out = s.csv()
+		}
+		f := gpuAnswers(rec, gpuProfile(t, "one-h100"), gpuThermal)["gpu.thermal/temperature/GPU 0000:1b:00.0"]
+		if gpuAnswer(f) != want || f.Limit != 87.0 {
 			t.Errorf("at %s °C: %s, %+v", celsius, gpuAnswer(f), f)
 		}
 	}

@@ -79,7 +79,20 @@ func (l *gpuLoad) heat(check string, states []gpuStated, p *profiles.Profile) Fi
 	f := l.about(check, "temperature")
 	temperature := func(g *NvidiaGPU) Opt[float64] { return g.Temperature }
 	slow, ref := statedOf(states, func(g *NvidiaGPU) Opt[float64] { return g.SlowdownAt })
+	if !slow.Set { // a driver that prints margins in a full query only
+		slow, ref = statedOf(states, marginEnds)
+		return l.below(f, temperature, slow, ref, "the temperature at which the margin that the GPU states is used up")
+	}
 	return l.below(f, temperature, slow, ref, "the temperature at which the GPU says that it slows down")
+}
+
+// marginEnds is the temperature at which the margin of a GPU is used up: that of one
+// reading and its margin together.
+func marginEnds(g *NvidiaGPU) Opt[float64] {
+	if !g.Temperature.Set || !g.Margin.Set {
+		return g.Margin
+	}
+	return Opt[float64]{V: g.Temperature.V + g.Margin.V, Set: true, Text: g.Margin.Text}
 }
 
 // memoryHeat judges the memory's temperature, of GPUs that show one, by the limit that
