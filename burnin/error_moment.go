@@ -25,14 +25,20 @@ func growthUnderLoad[T any](r *Readings, p Probe[T], of func(T) Opt[float64]) ti
 	return time.Time{}
 }
 
-// beganAt adds when it began to what was found bad.
-func (f Finding) beganAt(at time.Time) Finding {
-	if f.Verdict == Fail && !at.IsZero() {
-		if f.Why == "" {
-			f.Why = f.comparison()
-		}
-		f.Why += since(at) + " under load"
+// began adds when it began to what was found bad. The samples of a long load are many, so
+// they are only looked at for that.
+func (f Finding) began(when func() time.Time) Finding {
+	if f.Verdict != Fail {
+		return f
 	}
+	at := when()
+	if at.IsZero() {
+		return f
+	}
+	if f.Why == "" {
+		f.Why = f.comparison()
+	}
+	f.Why += since(at) + " under load"
 	return f
 }
 
@@ -55,6 +61,9 @@ func linkErrorsBegan(r *Readings, address, kind string) time.Time {
 		return Opt[float64]{}
 	})
 }
+
+func (p EDACPlace) corrected() Opt[float64]   { return p.Corrected }
+func (p EDACPlace) uncorrected() Opt[float64] { return p.Uncorrected }
 
 // memoryErrorsBegan is when a place in memory first counted under load.
 func memoryErrorsBegan(r *Readings, id string, of func(EDACPlace) Opt[float64]) time.Time {

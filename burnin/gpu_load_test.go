@@ -173,6 +173,7 @@ func TestGPUUnderLoadOpen(t *testing.T) {
 		{"never busy", all(func(s *strain) { s.util = "3 %" }), append([]string{"gpu.thermal/temperature", "gpu.thermal/memory_temperature"}, reasons...)},
 		{"no load at all", noLoad, append([]string{"gpu.thermal/temperature", "gpu.thermal/memory_temperature"}, reasons...)},
 		{"reasons not shown", all(func(s *strain) { s.reasons = "[N/A]" }), reasons},
+		{"reasons cut", all(func(s *strain) { s.reasons = "0x00000000000000" }), reasons},
 		{"reasons all ones", all(func(s *strain) { s.reasons = "0xFFFFFFFFFFFFFFFF" }), reasons},
 		{"no margin, and no temperature that slows it down", withoutMargin, []string{"gpu.thermal/temperature"}},
 		{"memory's temperature not shown", all(func(s *strain) { s.memory = "N/A" }), []string{"gpu.thermal/memory_temperature"}},
@@ -378,5 +379,23 @@ func TestRowsRemappedInTest(t *testing.T) {
 	}
 	if f := judge(old, more)[id]; f.Verdict != Fail || f.Measured != 1.0 {
 		t.Errorf("one more: %+v", f)
+	}
+}
+
+// A sample that is cut anywhere shows the reason that the whole one shows, or none at all.
+func TestCutSample(t *testing.T) {
+	s := hardWork
+	s.reasons = "0x0000000000000048"
+	whole, _, _ := cutEndMark(s.csv())
+	for i := range whole {
+		log, err := parseNvidiaSMI(&Evidence{Out: whole[:i], sample: true})
+		if err != nil {
+			continue
+		}
+		for _, g := range log.GPUs {
+			if g.Reasons.Set && g.Reasons.V != 0x48 {
+				t.Errorf("cut behind %q it reads %#x", whole[:i], g.Reasons.V)
+			}
+		}
 	}
 }

@@ -40,7 +40,7 @@ func FuzzLSPCI(f *testing.F) {
 }
 
 func FuzzPCISysfs(f *testing.F) {
-	fuzzParser(f, "pci-sysfs", pciSysfsHead+"\ndev\t0000:19:00.0\tparent=0000:19:00.0\nslot\t0000:19\tx\nblk\t0000:19:00.0\tnvmecn\t1\t2\t3\n"+pciSysfsEnd+"1\n")
+	fuzzParser(f, "pci-sysfs", drivePage("temp\t0000:19:00.0\tnvme0\t33850\n"), pciSysfsHead+"\ndev\t0000:19:00.0\tparent=0000:19:00.0\nslot\t0000:19\tx\nblk\t0000:19:00.0\tnvmecn\t1\t2\t3\n"+pciSysfsEnd+"1\n")
 }
 
 func FuzzDmidecode(f *testing.F) {
@@ -56,7 +56,7 @@ func FuzzRAS(f *testing.F) {
 }
 
 func FuzzKernelLog(f *testing.F) {
-	fuzzParser(f, "kernel-log", "[    1.0] NVRM: Xid (PCI:0000:61:00): 79, GPU has fallen off the bus.\n", "3,1,99999999999999999999,-;EDAC MC0: 1 UE x\n")
+	fuzzParser(f, "kernel-log", "[    1.0] nvidia-nvswitch3: SXid (PCI:0000:86:00.0): 12028, Non-fatal, Link 32\n[    2.0] NVRM: Xid (PCI:0000:61:00 GPU-I:05): 145, RLW_CTRL Nonfatal XC0\n", "[    1.0] NVRM: Xid (PCI:0000:61:00): 79, GPU has fallen off the bus.\n", "3,1,99999999999999999999,-;EDAC MC0: 1 UE x\n")
 }
 
 func FuzzFio(f *testing.F) {

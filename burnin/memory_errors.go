@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/rackproof/rackproof/profiles"
 )
@@ -86,7 +87,7 @@ func judgeMemoryCounters(r *Readings, ras []Reading[RASEvents], p *profiles.Prof
 		if worst := max(first.Uncorrected.V, last.Uncorrected.V); worst > 0 {
 			out = append(out, about("uncorrected", part).Number(worst, profiles.Count, p.Memory.Uncorrected).
 				Because("%s lost data: %.0f uncorrected errors", part.Name, worst).
-				beganAt(memoryErrorsBegan(r, id, func(p EDACPlace) Opt[float64] { return p.Uncorrected })))
+				began(func() time.Time { return memoryErrorsBegan(r, id, EDACPlace.uncorrected) }))
 		}
 		if first.Corrected.V > 0 || last.Corrected.V > 0 {
 			f := about("corrected", part)
@@ -95,7 +96,7 @@ func judgeMemoryCounters(r *Readings, ras []Reading[RASEvents], p *profiles.Prof
 				continue
 			}
 			out = append(out, f.sinceBoot(first.Corrected, last.Corrected, len(readings) > 1, p.Memory.Corrected).
-				beganAt(memoryErrorsBegan(r, id, func(p EDACPlace) Opt[float64] { return p.Corrected })))
+				began(func() time.Time { return memoryErrorsBegan(r, id, EDACPlace.corrected) }))
 		}
 	}
 	for _, quantity := range []string{"uncorrected", "corrected"} {

@@ -90,12 +90,13 @@ func (r fieldReader) reasons() (mask Opt[uint64], open uint64) {
 	return mask, open
 }
 
-// optMask reads a mask of bits in hex, "0x0000000000000044". All ones are no mask.
+// optMask reads a mask of bits in hex, "0x0000000000000044". All ones are no mask, and one
+// of fewer digits was cut: what is left of it looks like no reason at all.
 func optMask(text string) Opt[uint64] {
 	text = strings.TrimSpace(text)
 	digits, hex := strings.CutPrefix(text, "0x")
 	v, err := strconv.ParseUint(digits, 16, 64)
-	if !hex || err != nil || v == math.MaxUint64 {
+	if !hex || len(digits) != 16 || err != nil || v == math.MaxUint64 {
 		return Opt[uint64]{Text: text}
 	}
 	return Opt[uint64]{V: v, Set: true, Text: text}

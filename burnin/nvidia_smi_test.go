@@ -294,6 +294,8 @@ func TestNvidiaLogCutAnywhere(t *testing.T) {
 }
 
 func FuzzParseNvidiaSMI(f *testing.F) {
+	f.Add(hardWork.csv())
+	f.Add([]byte(strainPage))
 	f.Add([]byte(nvidiaXMLLog("<serial>1</serial><remapped_rows>N/A</remapped_rows><ecc_errors><volatile><dram_uncorrectable>0</dram_uncorrectable></volatile></ecc_errors>")))
 	f.Add([]byte("GPU 00000000:1B:00.0\n    Remapped Rows\n        Pending                  : No\n    Fabric    : N/A\n"))
 	f.Add([]byte("index, pci.bus_id, utilization.gpu [%]\n0, 00000000:1B:00.0, 3 %\n"))

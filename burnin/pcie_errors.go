@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rackproof/rackproof/profiles"
 )
@@ -57,7 +58,8 @@ func judgePCIeErrors(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Findi
 				out = append(out, f.lossLogged(logged, klog, limit))
 				continue
 			}
-			out = append(out, linkErrors(f, readings, part, kind.file, limit).beganAt(linkErrorsBegan(r, part.Address, kind.file)))
+			out = append(out, linkErrors(f, readings, part, kind.file, limit).
+				began(func() time.Time { return linkErrorsBegan(r, part.Address, kind.file) }))
 		}
 	}
 	out = append(out, linkReplays(r, p)...)

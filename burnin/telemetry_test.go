@@ -109,15 +109,16 @@ func TestErrorsUnderLoadHaveATime(t *testing.T) {
 	if at := linkErrorsBegan(r, "0000:19:00.0", "correctable"); !at.IsZero() {
 		t.Errorf("corrected errors that do not grow began at %s", at)
 	}
-	at := memoryErrorsBegan(r, "mc0/dimm0", func(p EDACPlace) Opt[float64] { return p.Corrected })
+	at := memoryErrorsBegan(r, "mc0/dimm0", EDACPlace.corrected)
 	if !at.Equal(began.Add(time.Second)) {
 		t.Errorf("memory errors began at %s", at)
 	}
-	f := About("memory.errors", "corrected", dimmPart("P1-DIMMA1", "")).Number(9, profiles.Count, countLimit(profiles.Max, 0)).beganAt(at)
+	when := func() time.Time { return at }
+	f := About("memory.errors", "corrected", dimmPart("P1-DIMMA1", "")).Number(9, profiles.Count, countLimit(profiles.Max, 0)).began(when)
 	if f.Why != "corrected 9, profile wants at most 0, first at 10:00:01 under load" {
 		t.Errorf("%q", f.Why)
 	}
-	if f := f.Judged(Pass, "").beganAt(at); f.Why != "" {
+	if f := f.Judged(Pass, "").began(when); f.Why != "" {
 		t.Errorf("a good answer has a time: %q", f.Why)
 	}
 }
