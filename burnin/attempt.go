@@ -68,7 +68,7 @@ func loadRan(rec *Record, class Class) error {
 	why := errors.New("no load of it is on record")
 	for _, l := range Loads() {
 		e := rec.find(PhaseLoad, l.Name, "")
-		if e == nil || !slices.Contains(l.Busy, class) {
+		if e == nil || l.Alone > 0 || !slices.Contains(l.Busy, class) {
 			continue
 		}
 		if why = l.failed(e); why == nil {

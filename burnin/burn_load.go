@@ -64,7 +64,7 @@ func (b *burn) loadOnce(ctx context.Context) error {
 	for _, l := range missing {
 		err = errors.Join(err, b.noTool(l))
 	}
-	r := &loadRun{burn: b, folder: folder, loads: chosen}
+	r := &loadRun{burn: b, folder: folder, alone: aloneOf(chosen), loads: chosen[len(aloneOf(chosen)):]}
 	if err == nil {
 		err = r.run(ctx)
 	}
@@ -141,7 +141,7 @@ func (b *burn) gpusFree(ctx context.Context) error {
 // noTool records that a part stays idle because no program for it is there.
 func (b *burn) noTool(l Load) error {
 	return b.Store.Add(&Evidence{
-		Probe: l.Name, Phase: PhaseLoad, Command: l.Command(b.node.profile(), b.Duration), Source: b.node.Origin,
+		Probe: l.Name, Phase: PhaseLoad, Command: b.command(l), Source: b.node.Origin,
 		Started: time.Now(), BootID: b.facts.BootID, Ended: EndedNoTool,
 	})
 }
@@ -150,7 +150,8 @@ func (b *burn) noTool(l Load) error {
 type loadRun struct {
 	*burn
 	folder *nodeFolder
-	loads  []Load
+	alone  []Load // measure first, see measure
+	loads  []Load // keep the machine busy
 	stream *stream
 	began  time.Time
 	late   time.Time // the loads are long over
@@ -163,9 +164,24 @@ func (r *loadRun) run(ctx context.Context) (err error) {
 	if r.stream, err = openStream(r.Store, r.folder.id); err != nil {
 		return err
 	}
-	if err := r.startAll(ctx); err != nil {
-		return err
+	err = r.measure(ctx)
+	if err == nil {
+		err = r.startAll(ctx)
 	}
+	if err == nil {
+		err = r.watchAll(ctx)
+	}
+	switch {
+	case errors.Is(err, errNoFolder) && ctx.Err() == nil:
+		r.note("the node lost our folder under load: it was rebooted, or somebody released it")
+	case err != nil:
+		return errors.Join(err, r.abandon(ctx))
+	}
+	return r.finish()
+}
+
+// watchAll goes on until the loads are over and everything is fetched.
+func (r *loadRun) watchAll(ctx context.Context) error {
 	group, gctx := errgroup.WithContext(ctx)
 	over, finish := context.WithCancel(gctx)
 	group.Go(func() error {
@@ -174,14 +190,7 @@ func (r *loadRun) run(ctx context.Context) (err error) {
 	})
 	group.Go(func() error { return r.middle(over) })
 	group.Go(func() error { return r.askSources(over) })
-	err = group.Wait()
-	switch {
-	case errors.Is(err, errNoFolder) && ctx.Err() == nil:
-		r.note("the node lost our folder under load: it was rebooted, or somebody released it")
-	case err != nil:
-		return errors.Join(err, r.abandon(ctx))
-	}
-	return r.finish()
+	return group.Wait()
 }
 
 // abandon takes loads down when we end before they do. Detached, they go on.
@@ -211,7 +220,7 @@ func (r *loadRun) startAll(ctx context.Context) error {
 		}
 	}
 	for _, l := range r.loads {
-		if err := r.folder.start(ctx, l.Name, "load", l.Command(r.node.profile(), r.Duration), longest); err != nil {
+		if err := r.folder.start(ctx, l.Name, "load", r.command(l), longest); err != nil {
 			return err
 		}
 	}
@@ -309,7 +318,7 @@ func cut(ended string) error {
 
 func (r *loadRun) progress(report *report) {
 	for _, u := range report.units {
-		if u.kind == "load" && !u.started.IsZero() {
+		if r.busy(u) && !u.started.IsZero() {
 			began := u.started.Add(-r.facts.skew)
 			r.node.tell(Progress{Phase: PhaseLoad, Doing: u.name, Left: max(time.Until(began.Add(r.Duration)), 0)})
 			return

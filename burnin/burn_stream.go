@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -107,7 +108,7 @@ func (r *loadRun) finish() error {
 		units = r.last.units
 	}
 	var list strings.Builder
-	for _, l := range r.loads {
+	for _, l := range slices.Concat(r.alone, r.loads) {
 		u := unitOf(units, l.Name)
 		if err := r.finishLoad(l, u); err != nil {
 			return err
@@ -161,7 +162,7 @@ func (r *loadRun) finishSamples() error {
 
 func (r *loadRun) finishLoad(l Load, u unitState) error {
 	e := &Evidence{
-		Probe: l.Name, Phase: PhaseLoad, Command: l.Command(r.node.profile(), r.Duration), Source: r.node.Origin,
+		Probe: l.Name, Phase: PhaseLoad, Command: r.command(l), Source: r.node.Origin,
 		Started: r.began, BootID: r.facts.BootID, StandIn: r.facts.StandsIn(l.Tool), Seconds: u.seconds, Ended: EndedLost,
 	}
 	if !u.started.IsZero() {

@@ -67,6 +67,22 @@ func FuzzMemoryStress(f *testing.F) {
 	fuzzParser(f, "memory-stress", satBegin+satGood, satBegin+satFaultLine+satBad)
 }
 
+func FuzzNVBandwidth(f *testing.F) {
+	fuzzParser(f, "nvbandwidth", copyText, copyJSON("Passed", "55.1", "55.2"), `{"nvbandwidth":{"testcases":[{"name":7,"bandwidth_matrix":[["1e999",[]],[]]}]}}`, "Running x.\n0\n0 1 2\nWaived\n")
+}
+
+func FuzzNCCL(f *testing.F) {
+	fuzzParser(f, "nccl", ncclNew, ncclOld, "# busbw busbw busbw\n1 2 3\n# Out of bounds values : x\n")
+}
+
+func FuzzDCGM(f *testing.F) {
+	fuzzParser(f, "dcgm", dcgmPage("Pass", ""), `{"DCGM GPU Diagnostic":{"test_categories":[{"tests":[{"name":"PCIe","results":[{"gpu_ids":"0,99999999","status":1,"warnings":"x"}]}]}]}}`)
+}
+
+func FuzzGPUBurn(f *testing.F) {
+	fuzzParser(f, "gpu-burn", burnGood, "GPU 63: x (UUID: GPU-1)\r1.0%  proc'd: -1 (0 Gflop/s)   errors: -1  (DIED!)  temps: -- \nTested 9 GPUs:\nGPU 999999: OK\n")
+}
+
 func FuzzStressNG(f *testing.F) {
 	fuzzParser(f, "stress-ng", "stress-ng: fail:  [1] cpu: x\nstress-ng: info:  [1] successful run completed in 1s\n")
 }

@@ -120,16 +120,24 @@ func (j *Judgement) outOfScope(r *Readings, c Check, s *profiles.Spec) bool {
 		j.NotTested = append(j.NotTested, c.Name+": needs evidence of the BMC, which this record does not have")
 		return true
 	}
-	if s.ScopeOf(c.Name, "") != profiles.OutOfScope {
+	if asked(s, c.Name) {
 		return false
-	}
-	for key := range s.Checks {
-		if strings.HasPrefix(key, c.Name+"/") {
-			return false
-		}
 	}
 	j.NotTested = append(j.NotTested, c.Name+": out of scope of spec "+s.Name)
 	return true
+}
+
+// asked reports whether a spec asks for a check, or for a quantity of it.
+func asked(s *profiles.Spec, check string) bool {
+	if s.ScopeOf(check, "") != profiles.OutOfScope {
+		return true
+	}
+	for key := range s.Checks {
+		if strings.HasPrefix(key, check+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 // judgeSafely turns a panic of a check into an answer that blocks: one broken

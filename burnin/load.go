@@ -15,25 +15,35 @@ type Load struct {
 	Name string
 	Busy []Class  // classes of part that it keeps busy
 	Tool string   // program that must be on the node; "" = shell only
+	From string   // the package or repository that brings Tool, for people
 	Bad  []string // words in its output that mean failure, whatever its exit status
+	// Alone is how long at most a load may take that measures: it runs before those
+	// that keep parts busy and beside nothing else, and ends when it has measured.
+	// Zero is a load that goes on for as long as the parts are to be busy.
+	Alone time.Duration
+	Check string // the check that a load which runs alone measures for; see LoadsFor
 	// Command returns the POSIX shell line; it ends by itself after d with exit
 	// status 0. It writes to no disk and changes no setting; its working folder is
 	// in memory and removed afterwards.
 	Command func(p *profiles.Profile, d time.Duration) string
 }
 
-// Loads is the ordered list of what can keep a part busy. Of those that name the
-// same first class, the first whose tool is there is run.
+// Loads is the ordered list of what can measure a part or keep it busy. What runs alone
+// comes first, one after the other. Of the others that name the same first class, the
+// first whose tool is there is run.
 func Loads() []Load {
 	return []Load{
+		{Name: "nvbandwidth", Busy: gpuClasses, Tool: "nvbandwidth", From: fromNVBandwidth, Alone: 15 * time.Minute, Check: gpuCopyName, Command: nvbandwidth},
+		{Name: "nccl", Busy: gpuClasses, Tool: "all_reduce_perf", From: "github.com/NVIDIA/nccl-tests", Alone: 10 * time.Minute, Check: gpuNCCLName, Command: allReduce},
+		{Name: "dcgm", Busy: gpuClasses, Tool: "dcgmi", From: "NVIDIA's package datacenter-gpu-manager-4-core", Alone: 90 * time.Minute, Check: gpuDCGMName, Command: dcgmDiag},
 		{Name: "stress-ng", Busy: []Class{ClassCPU}, Tool: "stress-ng", Command: stressNG, Bad: []string{"stress-ng: fail:"}},
 		{Name: "cpu-loop", Busy: []Class{ClassCPU}, Command: cpuLoop},
 		{Name: "memory-stress", Busy: []Class{ClassDIMM}, Tool: "stressapptest", Command: stressMemory, Bad: []string{"Status: FAIL", "Hardware Error:"}},
 		{Name: "fio", Busy: []Class{ClassNVMe}, Tool: "fio", Command: fioRead},
 		{Name: "nvme-read", Busy: []Class{ClassNVMe}, Command: nvmeRead},
-		{Name: "gpu-burn", Busy: []Class{ClassSXM, ClassPCIeGPU}, Tool: "gpu_burn", Command: gpuBurn, Bad: gpuBurnBad},
-		{Name: "dcgm-load", Busy: []Class{ClassSXM, ClassPCIeGPU}, Tool: "dcgmproftester12", Command: dcgmLoad},
-		{Name: "nvbandwidth", Busy: []Class{ClassSXM, ClassPCIeGPU}, Tool: "nvbandwidth", Command: nvbandwidth},
+		{Name: "gpu-burn", Busy: gpuClasses, Tool: "gpu_burn", From: "github.com/wilicc/gpu-burn", Command: gpuBurn, Bad: gpuBurnBad},
+		{Name: "dcgm-load", Busy: gpuClasses, Tool: "dcgmproftester12", Command: dcgmLoad},
+		{Name: "nvbandwidth-load", Busy: gpuClasses, Tool: "nvbandwidth", Command: nvbandwidthLoop},
 	}
 }
 
@@ -41,22 +51,36 @@ func Loads() []Load {
 // that it could not use; it ends with 0 after each (wilicc/gpu-burn issues 12 and 14).
 var gpuBurnBad = []string{"FAULTY", "DIED!", "No clients are alive", "Couldn't init"}
 
-// choose picks the loads for a node and says what stays idle because no tool is
-// there. A load without a first choice on the node is returned in missing, so that
-// the record says which program was not found.
+// gpuClasses are all classes of GPU.
+var gpuClasses = []Class{ClassSXM, ClassPCIeGPU}
+
+// fromNVBandwidth is where nvbandwidth comes from; -j is in it since version 0.5.
+const fromNVBandwidth = "github.com/NVIDIA/nvbandwidth, version 0.5 or newer"
+
+// LoadsFor leaves out of loads what measures for checks that the spec does not ask for.
+func LoadsFor(loads []Load, s *profiles.Spec) []Load {
+	return slices.DeleteFunc(slices.Clone(loads), func(l Load) bool { return l.Check != "" && !asked(s, l.Check) })
+}
+
+// choose picks the loads for a node and says what stays idle or is not measured because
+// no tool is there. A load without a first choice on the node is returned in missing, so
+// that the record says which program was not found.
 func choose(loads []Load, f *Facts, p *profiles.Profile) (chosen, missing []Load) {
 	served := map[Class]bool{}
 	for _, l := range loads {
 		class := l.Busy[0]
-		if served[class] || !hasClass(class, f, p) || !f.Has(l.Tool) {
-			continue
+		switch {
+		case !hasClass(class, f, p) || served[class] && l.Alone == 0:
+		case f.Has(l.Tool):
+			served[class] = served[class] || l.Alone == 0
+			chosen = append(chosen, l)
+		case l.Alone > 0:
+			missing = append(missing, l)
 		}
-		served[class] = true
-		chosen = append(chosen, l)
 	}
 	for _, l := range loads {
 		class := l.Busy[0]
-		if !served[class] && hasClass(class, f, p) {
+		if l.Alone == 0 && !served[class] && hasClass(class, f, p) {
 			served[class] = true
 			missing = append(missing, l)
 		}
@@ -90,9 +114,11 @@ func Notice(f *Facts, loads []Load, p *profiles.Profile, d time.Duration) string
 		p = &profiles.Profile{}
 	}
 	chosen, missing := choose(loads, f, p)
-	var parts []string
+	var parts, measures []string
 	for _, l := range chosen {
 		switch class := l.Busy[0]; {
+		case l.Alone > 0:
+			measures = append(measures, l.Tool)
 		case isGPU(class):
 			parts = append(parts, plural(f.GPUs, "GPU"))
 		case class == ClassNVMe:
@@ -107,11 +133,28 @@ func Notice(f *Facts, loads []Load, p *profiles.Profile, d time.Duration) string
 		return "Will only look, load nothing. Writes to no disk. Changes no setting. Leaves nothing."
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, "Will load %s for %s. Writes to no disk. Changes no setting. Leaves nothing.", list(parts), span(d))
+	s.WriteString("Will ")
+	if len(measures) > 0 {
+		fmt.Fprintf(&s, "first measure with %s, then ", list(measures))
+	}
+	fmt.Fprintf(&s, "load %s for %s. Writes to no disk. Changes no setting. Leaves nothing.", list(parts), span(d))
 	for _, l := range missing {
-		fmt.Fprintf(&s, " No %s load: %s is not on the node, so what needs one is not run.", className(l.Busy[0]), l.Tool)
+		s.WriteString(" " + l.missed())
 	}
 	return s.String()
+}
+
+// missed says what is not done because a load's program is not on the node, and where
+// the program comes from.
+func (l *Load) missed() string {
+	from := ""
+	if l.From != "" {
+		from = " (" + l.From + ")"
+	}
+	if l.Alone > 0 {
+		return fmt.Sprintf("No %s: %s%s is not on the node.", l.Check, l.Tool, from)
+	}
+	return fmt.Sprintf("No %s load: %s%s is not on the node, so what needs one is not run.", className(l.Busy[0]), l.Tool, from)
 }
 
 func className(c Class) string {
@@ -192,12 +235,4 @@ func gpuBurn(_ *profiles.Profile, d time.Duration) string {
 
 func dcgmLoad(_ *profiles.Profile, d time.Duration) string {
 	return fmt.Sprintf("exec dcgmproftester12 --no-dcgm-validation -t 1004 -d %d", seconds(d))
-}
-
-func nvbandwidth(_ *profiles.Profile, d time.Duration) string {
-	return fmt.Sprintf(`end=$(($(date +%%s) + %d)); rc=0
-while [ "$(date +%%s)" -lt "$end" ]; do
-	nvbandwidth -t host_to_device_memcpy_ce device_to_host_memcpy_ce || { rc=$?; break; }
-done
-exit $rc`, seconds(d))
 }

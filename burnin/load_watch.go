@@ -61,12 +61,12 @@ func whyLost(err error) string {
 	return ": " + err.Error()
 }
 
-// loadSpan is when the loads ran, by the node's clock, which is that of samples; zero
+// loadSpan is when the loads kept the machine busy, by the node's clock, which is that of samples; zero
 // where the evidence does not tell.
 func loadSpan(rec *Record) (from, to time.Time) {
 	for _, l := range Loads() {
 		e := rec.find(PhaseLoad, l.Name, "")
-		if e == nil {
+		if e == nil || l.Alone > 0 {
 			continue
 		}
 		began, err := time.Parse(time.RFC3339, e.NodeClock)

@@ -38,6 +38,6 @@ func Probes() []ProbeSpec {
 // LaterProbes are the other public names of probes: evidence by these names is kept
 // and listed, and no check of this version reads it.
 var LaterProbes = []string{
-	"nvbandwidth", "nccl", "dcgm", "gpu-burn", "ethtool", "lldp",
+	"ethtool", "lldp",
 	"bios",
 }

@@ -34,12 +34,13 @@ func loadedSeconds(rec *Record) float64 {
 	return longest
 }
 
-// loadsOf lists the loads that ran.
+// loadsOf lists the loads that ran and kept the machine busy; what measured alone is no
+// part of the soak.
 func loadsOf(rec *Record) []LoadTime {
 	out := []LoadTime{}
 	for _, l := range Loads() {
 		e := rec.find(PhaseLoad, l.Name, "")
-		if e == nil || e.Ended == EndedNoTool {
+		if l.Alone > 0 || e == nil || e.Ended == EndedNoTool {
 			continue
 		}
 		whole := e.Ended == EndedExit && e.Exit != nil && *e.Exit == 0

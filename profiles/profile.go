@@ -119,6 +119,40 @@ type GPU struct {
 	RemappedUncorrectable *Limit `yaml:"remapped_uncorrectable,omitempty" unit:"count"` // lifetime, of new parts
 	RemappedCorrectable   *Limit `yaml:"remapped_correctable,omitempty" unit:"count"`   // lifetime, of new parts
 	RetiredDBE            *Limit `yaml:"retired_double_bit,omitempty" unit:"count"`     // pages; N/A since Ampere
+
+	Copy     GPUCopy    `yaml:"copy,omitempty"`
+	Compute  GPUCompute `yaml:"compute,omitempty"`
+	NCCL     NCCL       `yaml:"nccl,omitempty"`
+	DCGM     DCGM       `yaml:"dcgm,omitempty"`
+	Siblings *Limit     `yaml:"siblings,omitempty" unit:"%"` // how far below the median of its siblings a GPU may measure before that is remarked
+}
+
+// GPUCopy are the rates of nvbandwidth's copy engine tests, in one direction, of every GPU and of every pair.
+type GPUCopy struct {
+	HostToDevice *Limit `yaml:"host_to_device,omitempty" unit:"GB/s"`
+	DeviceToHost *Limit `yaml:"device_to_host,omitempty" unit:"GB/s"`
+	Peer         *Limit `yaml:"peer,omitempty" unit:"GB/s"`  // one GPU reads another
+	Local        *Limit `yaml:"local,omitempty" unit:"GB/s"` // within a GPU's memory; what is read and what is written both count
+}
+
+// GPUCompute are the limits of arithmetic under load, as gpu_burn shows it.
+type GPUCompute struct {
+	Rate    *Limit `yaml:"rate,omitempty" unit:"GFLOP/s"`  // of every GPU
+	Errors  *Limit `yaml:"errors,omitempty" unit:"count"`  // results that were wrong
+	Reports *Limit `yaml:"reports,omitempty" unit:"count"` // how often a GPU must have told progress
+}
+
+// NCCL is the all-reduce over all GPUs of a machine, at one size.
+type NCCL struct {
+	Size  *Limit `yaml:"size,omitempty" unit:"GiB"` // of the message that is measured
+	Bus   *Limit `yaml:"bus,omitempty" unit:"GB/s"` // bus bandwidth at that size
+	Wrong *Limit `yaml:"wrong,omitempty" unit:"count"`
+}
+
+// DCGM is how NVIDIA's own diagnostic is run, and which of its tests must have run.
+type DCGM struct {
+	Level *Limit `yaml:"level,omitempty" unit:"count"` // of dcgmi diag -r
+	Tests *Limit `yaml:"tests,omitempty" unit:"text"`  // by the names of DCGM 4: software, memory, pcie …
 }
 
 // NVLink are the limits of the GPU fabric. All are nil where the machine has none. Rate is the raw signalling

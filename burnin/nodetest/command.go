@@ -157,7 +157,7 @@ var versions = map[string]string{
 	"lspci": "lspci version 3.9.0", "dmidecode": "3.4", "smartctl": "smartctl 7.4 2023-08-01 r5530 (simulated)",
 	"nvme": "nvme version 2.8 (git 2.8)", "lscpu": "lscpu from util-linux 2.39.3", "lsblk": "lsblk from util-linux 2.39.3",
 	"gdscheck": "GDS release version: 1.13.1.3", "ras-mc-ctl": "ras-mc-ctl 0.8.0", "ipmitool": "ipmitool version 1.8.19",
-	"gpu_burn": "simulated", "stress-ng": "stress-ng, version 0.17.06", "stressapptest": "", "fio": "fio-3.36", "setsid": "setsid from util-linux 2.39.3",
+	"gpu_burn": "simulated", "nvbandwidth": "", "all_reduce_perf": "", "dcgmi": "", "stress-ng": "stress-ng, version 0.17.06", "stressapptest": "", "fio": "fio-3.36", "setsid": "setsid from util-linux 2.39.3",
 }
 
 // onImage reports whether a program is on the node.

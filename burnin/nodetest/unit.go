@@ -36,7 +36,10 @@ func (h *host) newUnit(name, kind, command string, longest time.Duration, now ti
 		n, _ := strconv.Atoi(m[1])
 		u.length = time.Duration(n) * time.Second
 	}
-	if u.gpu() && (h.base.M.HungSMI || h.base.M.Driver != h.base.M.Module) {
+	if u.measure() != nil {
+		u.length = measureLength
+	}
+	if (u.gpu() || u.measure() != nil) && h.base.M.noCUDA() {
 		u.length, u.exit = time.Second, 1 // no CUDA without a driver that answers
 	}
 	return u
@@ -89,6 +92,9 @@ func (u *unit) output(s *system, now time.Time) string {
 	if u.kind != "load" || now.Before(u.end()) {
 		return ""
 	}
+	if print := u.measure(); print != nil {
+		return print(s)
+	}
 	switch {
 	case u.gpu() && u.exit != 0:
 		return "Couldn't init a GPU test: Error in load module (gpu_burn-drv.cpp): initialization error\n"
@@ -112,23 +118,6 @@ func (s *system) stressapptest(u *unit) string {
 		"Stats: Found 0 hardware incidents\nStats: Completed: %d.00M in %.2fs 61440.00MB/s, with 0 hardware incidents, 0 errors\n"+
 		"Stats: Memory Copy: %d.00M at 61440.00MB/s\n\nStatus: PASS - please verify no corrected errors\n",
 		mib, mib, int(u.length.Seconds()), mib*9, u.length.Seconds(), mib*9)
-}
-
-// gpuBurn is the end of gpu_burn's output: the progress line, then the table.
-func (s *system) gpuBurn(u *unit) string {
-	var rates, temps []string
-	var table strings.Builder
-	for _, g := range s.M.GPUs {
-		rate, word := fmt.Sprintf("%d (%d Gflop/s) ", int(u.length.Seconds())*25, 50120-37*g.Index), "OK"
-		if s.lost(&g) {
-			rate, word = "-1 (DIED!) ", "FAULTY"
-		}
-		rates = append(rates, rate)
-		temps = append(temps, strconv.Itoa(52+g.Index%4)+" C ")
-		fmt.Fprintf(&table, "\tGPU %d: %s\n", g.Index, word)
-	}
-	return "100.0%  proc'd: " + strings.Join(rates, "- ") + "  errors: " + strings.Repeat("0 - ", len(rates)-1) + "0   temps: " + strings.Join(temps, "- ") +
-		"\nKilling processes with SIGTERM (soft kill)\ndone\n\nTested " + itoa(len(rates)) + " GPUs:\n" + table.String()
 }
 
 // sample draws the samples that are due by now.

@@ -103,6 +103,7 @@ func (a *app) burnin(ctx context.Context, f *burninFlags) error {
 	if err != nil {
 		return usageError(err, "rackproof profile list")
 	}
+	loads = burnin.LoadsFor(loads, spec)
 	var p *profiles.Profile
 	if f.profile != "" {
 		if p, err = lib.Profile(f.profile); err != nil {

@@ -42,8 +42,11 @@ func selectOnly(words []string) ([]burnin.ProbeSpec, []burnin.Load, error) {
 		classes = append(classes, onlyCheck[i].loads...)
 	}
 	keep := map[string]bool{}
+	kept := func(check string) bool {
+		return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(check, p) })
+	}
 	for _, c := range burnin.Checks() {
-		if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(c.Name, p) }) {
+		if kept(c.Name) {
 			for _, probe := range c.Probes {
 				keep[probe] = true
 			}
@@ -51,7 +54,7 @@ func selectOnly(words []string) ([]burnin.ProbeSpec, []burnin.Load, error) {
 	}
 	probes := slices.DeleteFunc(burnin.Probes(), func(p burnin.ProbeSpec) bool { return !keep[p.Name] })
 	loads := slices.DeleteFunc(burnin.Loads(), func(l burnin.Load) bool {
-		return !slices.ContainsFunc(l.Busy, func(c burnin.Class) bool { return slices.Contains(classes, c) })
+		return l.Check != "" && !kept(l.Check) || !slices.ContainsFunc(l.Busy, func(c burnin.Class) bool { return slices.Contains(classes, c) })
 	})
 	return probes, loads, nil
 }
