@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -131,11 +132,24 @@ func bmcEvidence(m *nodetest.Machine) *burnin.Evidence {
 // healthyHGX is one healthy record of an HGX H100 for all tests; they change copies.
 func healthyHGX(t *testing.T) (*burnin.Record, judged) {
 	t.Helper()
-	hgxOnce.Do(func() { hgxRecord, hgxJudged = healthyRecord(t, "hgx-h100-8", burnin.Loads(), nil) })
+	hgxOnce.Do(func() {
+		hgxRecord, hgxJudged = healthyRecord(t, "hgx-h100-8", burnin.Loads(), nil)
+		hgxJudged.spec = withChecks(hgxJudged.spec, "gpu.nccl", "gpu.dcgm")
+	})
 	if hgxRecord == nil {
 		t.Fatal("the healthy record could not be made")
 	}
 	return copyRecord(hgxRecord), hgxJudged
+}
+
+// withChecks is a spec that asks for checks beside its own.
+func withChecks(s *profiles.Spec, names ...string) *profiles.Spec {
+	more := *s
+	more.Checks = maps.Clone(s.Checks)
+	for _, name := range names {
+		more.Checks[name] = profiles.Required
+	}
+	return &more
 }
 
 var (

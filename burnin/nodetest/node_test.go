@@ -175,11 +175,11 @@ func TestFaultsAreFound(t *testing.T) {
 		fault, check, part, serial string
 		also                       []string // checks that see the same damage
 	}{
-		{"gpu-x8", "pcie.link", "GPU " + m.GPUs[5].Label, m.GPUs[5].Serial, nil},
+		{"gpu-x8", "pcie.link", "GPU " + m.GPUs[5].Label, m.GPUs[5].Serial, []string{"gpu.copy"}},
 		{"nvlink-down", "gpu.nvlink", "GPU " + m.GPUs[2].Label, m.GPUs[2].Serial, []string{"gpu.topology", "gpu.nvlink_errors"}},
 		{"dimm-missing", "memory.population", "", "", nil},
 		{"ecc-uncorrected", "gpu.ecc", "GPU " + m.GPUs[4].Label, m.GPUs[4].Serial, []string{"gpu.xid"}},
-		{"xid79", "gpu.xid", "GPU " + m.GPUs[6].Label, m.GPUs[6].Serial, []string{"gpu.count", "pcie.link", "gpu.memory", "gpu.ecc", "gpu.remap", "gpu.nvlink", "gpu.nvlink_errors", "gpu.topology", "gpu.mig", "gpu.fabric", "gpu.driver", "pcie.errors"}},
+		{"xid79", "gpu.xid", "GPU " + m.GPUs[6].Label, m.GPUs[6].Serial, []string{"gpu.count", "pcie.link", "gpu.memory", "gpu.ecc", "gpu.remap", "gpu.nvlink", "gpu.nvlink_errors", "gpu.topology", "gpu.mig", "gpu.fabric", "gpu.driver", "pcie.errors", "gpu.compute"}},
 		{"nvme-worn", "nvme.health", "", m.Drives[3].Serial, nil},
 		{"gds-compat", "gds.support", "", "", nil},
 		{"driver-mismatch", "gpu.driver", "", "", nil},
