@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -40,8 +42,8 @@ var (
 // they run, the full probes once in the middle.
 func (b *burn) load(ctx context.Context) error {
 	if b.Resume && b.Store.Has(PhaseLoad, loadsProbe) {
-		b.leaveNode(ctx) // we may have been killed before that
-		return nil
+		b.leaveNode(ctx) // we may have been killed before that, or before our own folder was removed
+		return os.RemoveAll(b.Store.path(filepath.Join(string(PhaseLoad), streamFolder)))
 	}
 	// What was measured after an earlier load is no longer after.
 	if err := b.Store.forget(PhaseAfter); err != nil {

@@ -80,7 +80,7 @@ func TestDefects(t *testing.T) {
 		{"a drive's lines are missing", burnin.Incomplete, []edit{{"after/pci-sysfs", `(?m)^dev	0000:4c:00\.0	.*\n(?:(?:aer|nvme|blk)	0000:4c:00\.0	.*\n)*`, ""}}},
 		{"gpu_burn found a fault and ended with 0", burnin.Failed, []edit{{"load/gpu-burn", `GPU 0: OK`, "GPU 0: FAULTY"}}},
 		{"gpu_burn counted a wrong result", burnin.Failed, []edit{{"load/gpu-burn", `errors: 0 `, "errors: 1  (WARNING!)"}}},
-		{"a GPU did not compute", burnin.Failed, []edit{{"load/gpu-burn", `proc'd: \d+ \(\d+ `, "proc'd: 0 (0 "}}},
+		{"a GPU did not compute", burnin.Failed, []edit{{"load/gpu-burn", `(?s)proc'd: \d+ \(\d+(.*?)proc'd: \d+ \(\d+(.*?)proc'd: \d+ \(\d+`, "proc'd: 0 (0${1}proc'd: 0 (0${2}proc'd: 0 (0"}}},
 		{"a GPU copies slowly", burnin.Failed, []edit{{"load/nvbandwidth", `"55.2"`, `"27.6"`}}},
 		{"a copy was waived", burnin.Incomplete, []edit{{"load/nvbandwidth", `Passed`, "Waived"}}},
 		{"a pair was not measured", burnin.Incomplete, []edit{{"load/nvbandwidth", `"38\d\.\d+"`, `"N/A"`}}},

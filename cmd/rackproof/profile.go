@@ -153,7 +153,7 @@ func (a *app) showLimits(p *profiles.Profile) error {
 	return a.table(func(row func(...any)) {
 		row("LIMIT", "", "", "FROM", "SOURCE")
 		for path, l := range p.Limits() {
-			row(path, l.Relation, l, l.Provenance, l.Source)
+			row(path, l.Relation, shortLimit(l), l.Provenance, l.Source)
 		}
 	})
 }
@@ -236,4 +236,12 @@ func profileError(err error) error {
 	default:
 		return err
 	}
+}
+
+// shortLimit is a limit as a column holds it: of many words the first, and how many there are.
+func shortLimit(l *profiles.Limit) string {
+	if len(l.Text) > 3 {
+		return fmt.Sprintf("%s or %d others", l.Text[0], len(l.Text)-1)
+	}
+	return l.String()
 }

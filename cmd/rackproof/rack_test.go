@@ -185,12 +185,12 @@ func (j *rackJob) hasBatchPage(stdout, stderr string, machines ...string) {
 	}
 }
 
-// judgedByAnotherSpec takes the width of links out of the spec: the same evidence
-// then passes.
+// judgedByAnotherSpec takes the width of links out of the spec, and what a narrow one
+// copies: the same evidence then passes.
 func (j *rackJob) judgedByAnotherSpec(narrow string) {
 	j.t.Helper()
 	dir := filepath.Dir(j.batch)
-	spec := "schema: rackproof/spec/1\nname: narrow\nextends: [standard]\nchecks:\n  pcie.link: out_of_scope\n"
+	spec := "schema: rackproof/spec/1\nname: narrow\nextends: [standard]\nchecks:\n  pcie.link: out_of_scope\n  gpu.copy: out_of_scope\n"
 	if err := os.WriteFile(filepath.Join(dir, "narrow.yaml"), []byte(spec), 0o600); err != nil {
 		j.t.Fatal(err)
 	}
