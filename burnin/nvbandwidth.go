@@ -201,32 +201,39 @@ func (l *CopyLog) device(line string) bool {
 // text reads the plain form: "Running X.", a description, a line of columns, and a
 // line for each row, which begins with its number.
 func (l *CopyLog) text(body string) {
-	var t *CopyTest
-	columns := 0
+	columns := 0 // of the table that is being read
 	for line := range strings.Lines(body) {
 		line = strings.TrimSpace(line)
-		switch {
+		switch m := copyRunning.FindStringSubmatch(line); {
 		case strings.HasPrefix(line, "nvbandwidth Version: "):
 			l.Version = strings.TrimPrefix(line, "nvbandwidth Version: ")
 		case l.device(line):
-		case copyRunning.MatchString(line):
-			l.Tests = append(l.Tests, CopyTest{Name: copyRunning.FindStringSubmatch(line)[1]})
-			t, columns = &l.Tests[len(l.Tests)-1], 0
-		case t != nil && copyEnded.MatchString(line):
-			m := copyEnded.FindStringSubmatch(line)
-			if ended := strings.ToLower(m[1]); ended != "waived" || len(t.Cells) == 0 { // else it is of a test that is not named
-				t.Status, t.Text = ended, m[2]
-			}
-		case t != nil && columns == 0 && copyColumns.MatchString(line):
-			columns = len(strings.Fields(line))
-		case t != nil && columns > 0 && copyCells.MatchString(line):
-			t.row(strings.Fields(line)[1:], columns)
+		case m != nil:
+			l.Tests = append(l.Tests, CopyTest{Name: m[1]})
+			columns = 0
 		case line == "":
-			columns = 0 // another matrix of the test may follow
+			columns = 0 // another table of the test may follow
+		case len(l.Tests) > 0 && l.Tests[len(l.Tests)-1].line(line, &columns):
 		default:
 			l.Messages = append(l.Messages, line)
 		}
 	}
+}
+
+// line takes a line of a test, and reports whether it is one.
+func (t *CopyTest) line(line string, columns *int) bool {
+	ended := copyEnded.FindStringSubmatch(line)
+	switch {
+	case ended != nil && (len(t.Cells) == 0 || !strings.EqualFold(ended[1], "waived")): // else it is of a test that is not named
+		t.Status, t.Text = strings.ToLower(ended[1]), ended[2]
+	case *columns == 0 && copyColumns.MatchString(line):
+		*columns = len(strings.Fields(line))
+	case *columns > 0 && copyCells.MatchString(line):
+		t.row(strings.Fields(line)[1:], *columns)
+	default:
+		return false
+	}
+	return true
 }
 
 // row takes a line of figures; one that was cut holds fewer than there are columns.
