@@ -122,7 +122,7 @@ func TestSlowPairs(t *testing.T) {
 }
 
 // A GPU that is slower than its siblings is remarked above the floor, and where there is none.
-func TestSiblings(t *testing.T) {
+func TestSlowerThanSiblings(t *testing.T) {
 	rates := []string{"55.2", "55.1", "50.4", "55.3", "55.2", "55.0", "55.1", "55.2"}
 	out := `{"nvbandwidth":{"version":"v0.8","testcases":[{"name":"host_to_device_memcpy_ce","status":"Passed","bandwidth_matrix":[["` + strings.Join(rates, `","`) + `"]]}]}}`
 	for _, name := range []string{"hgx-h100-8", "l40s-8"} {
