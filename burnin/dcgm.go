@@ -83,6 +83,9 @@ func parseDCGM(e *Evidence) (DCGMLog, error) {
 	body, _ := e.Body()
 	at := jsonStart.FindIndex(body)
 	if at == nil {
+		if err := e.hung(); err != nil {
+			return DCGMLog{}, err
+		}
 		if e.Exit != nil && *e.Exit == dcgmInternal {
 			return DCGMLog{}, errors.New("dcgm: dcgmi ended with 226, an error of its own")
 		}

@@ -2,9 +2,13 @@ package burnin
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/rackproof/rackproof/profiles"
 )
 
 // GPUBurn is the output of gpu_burn, which the load gpu-burn runs: every GPU multiplies
@@ -139,4 +143,21 @@ func (l *BurnLog) report(done, wrong, temps string) {
 			g.Rates = append(g.Rates, float64(atoi(m[2])))
 		}
 	}
+}
+
+// gpuBurn runs in the folder of the program, where its kernel is looked for. The program
+// reports anew for every line that it reads of nvidia-smi, some 25 times a second: what
+// differs from the report before it by its temperatures alone is left out, or a day would
+// be a gigabyte.
+func gpuBurn(_ *profiles.Profile, d time.Duration) string {
+	return fmt.Sprintf(`b=$(command -v gpu_burn); b=$(readlink -f "$b"); cd "${b%%/*}" || exit 1
+`+byPCI+`
+{
+./gpu_burn %d
+echo "#rackproof-exit $?"
+} | tr '\r' '\n' | awk '
+/^#rackproof-exit / { rc = $2; next }
+/^[0-9.]+%%  proc/ { now = $0; sub(/^[0-9.]+%%/, "", now); sub(/temps:.*/, "", now); if (now == last) next; last = now }
+{ print; fflush() }
+END { exit rc }'`, seconds(d))
 }

@@ -68,14 +68,20 @@ func amongSiblings(f Finding) (float64, bool) {
 	return v, ok && f.NotRun == ""
 }
 
-// statsOf condenses values; nil of none.
+// statsOf is stats, nil of no values.
 func statsOf(values []float64) *Stats {
 	if len(values) == 0 {
 		return nil
 	}
-	s := Stats{Min: slices.Min(values), Max: slices.Max(values), N: len(values)}
-	for _, v := range values {
-		s.Mean += v / float64(len(values))
+	return stats(values)
+}
+
+// hung says of a load that measures that it was ended at the end of its time, see bounded;
+// else it is nil.
+func (e *Evidence) hung() error {
+	const ended, killed = 124, 137 // by timeout, and by timeout -k
+	if e.Phase != PhaseLoad || e.Exit == nil || *e.Exit != ended && *e.Exit != killed {
+		return nil
 	}
-	return &s
+	return fmt.Errorf("%s did not come to its end and was ended after %.0f s", e.Probe, e.Seconds)
 }

@@ -228,11 +228,6 @@ func nvmeRead(_ *profiles.Profile, d time.Duration) string {
 		`while dd if="/dev/$i" of=/dev/null bs=1M iflag=direct 2>/dev/null; do :; done; echo "$i: read failed"`, d)
 }
 
-// gpuBurn runs in the folder of the program, where its kernel is looked for.
-func gpuBurn(_ *profiles.Profile, d time.Duration) string {
-	return fmt.Sprintf(`b=$(command -v gpu_burn); b=$(readlink -f "$b"); cd "${b%%/*}" && exec ./gpu_burn %d`, seconds(d))
-}
-
 func dcgmLoad(_ *profiles.Profile, d time.Duration) string {
 	return fmt.Sprintf("exec dcgmproftester12 --no-dcgm-validation -t 1004 -d %d", seconds(d))
 }

@@ -62,6 +62,9 @@ func parseNCCL(e *Evidence) (NCCLLog, error) {
 		}
 	}
 	l.Messages = append(l.Messages, lines(e.Err)...)
+	if err := e.hung(); err != nil { // nccl issues 257, 606 and 2079
+		l.Messages = slices.Insert(l.Messages, 0, err.Error()+"; PCIe access control (ACS) or an IOMMU between GPUs is a common cause")
+	}
 	if l.Ranks == 0 && head == nil && len(l.Messages) == 0 {
 		return l, fmt.Errorf("nccl: this is no output of nccl-tests%s", firstLine(bytes.TrimSpace(body)))
 	}

@@ -104,6 +104,9 @@ func parseNVBandwidth(e *Evidence) (CopyLog, error) {
 		}
 	}
 	l.Messages = append(l.Messages, lines(e.Err)...)
+	if err := e.hung(); err != nil && len(l.Tests) == 0 && l.Fault() == "" {
+		return l, err
+	}
 	if len(l.Tests) == 0 && l.Version == "" && l.Error == "" && l.Fault() == "" {
 		return l, fmt.Errorf("nvbandwidth: this is no output of nvbandwidth%s", firstLine(append(bytes.TrimSpace(body), e.Err...)))
 	}
