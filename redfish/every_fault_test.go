@@ -75,7 +75,7 @@ func verbs() []verb {
 		}},
 		{name: "password", do: func(ctx context.Context, c *redfish.Client) error { return c.SetPassword(ctx, "Another-2026") }},
 		{name: "update", do: func(ctx context.Context, c *redfish.Client) error {
-			job, err := c.Update(ctx, redfish.Image{URL: "http://192.0.2.1/bmc.bin"})
+			job, err := c.Update(ctx, redfish.Image{URL: "http://127.0.0.1:9/bmc.bin"}) // nothing listens there
 			if err != nil {
 				return err
 			}
