@@ -58,7 +58,7 @@ func storyKeys(f Finding) []string {
 	return keys
 }
 
-// excuses are what a GPU may fail of that is not the GPU, and the checks that exclude it.
+// excuses are what a GPU or its links may fail of that is neither, and the checks that exclude it.
 var excuses = []struct {
 	what, check string
 	own         bool   // the check answers for each GPU
@@ -69,10 +69,10 @@ var excuses = []struct {
 	{"driver mismatch", "gpu.driver", false, "library_version"},
 }
 
-// Excluded names what is known not to be the cause of a story about a GPU, each with the
+// Excluded names what is known not to be the cause of a story about a GPU or its links, each with the
 // check that says so: "heat (gpu.thermal)". What was not measured excludes nothing.
 func (j *Judgement) Excluded(story []Finding) []string {
-	if len(story) == 0 || !slices.ContainsFunc(story, func(f Finding) bool { return isGPU(f.Class) }) {
+	if len(story) == 0 || !slices.ContainsFunc(story, func(f Finding) bool { return isGPU(f.Class) || f.Class == ClassNVLink }) {
 		return nil
 	}
 	var out []string
