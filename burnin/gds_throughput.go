@@ -9,22 +9,25 @@ import (
 	"github.com/rackproof/rackproof/profiles"
 )
 
+const gdsThroughputName = "gds.throughput"
+
 // gdsThroughput asks whether data goes from the filesystem into the GPUs past main
 // memory, and how fast. That it went past is believed of counters alone, with the
 // fallback forbidden.
 var gdsThroughput = Check{
-	Name:   "gds.throughput",
+	Name:   gdsThroughputName,
 	Title:  "GPUDirect Storage reads past main memory, and how fast",
 	Probes: []string{GDSIO.Spec.Name, GDSStats.Spec.Name},
 	Judge:  judgeGDSThroughput,
 }
 
 func judgeGDSThroughput(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding {
-	const check = "gds.throughput"
+	const check = gdsThroughputName
 	log := ReadAny(r, GDSIO, PhaseLoad, PhaseBefore, PhaseAfter)
 	part := Part{Class: ClassDriver, Name: "GPUDirect Storage"}
 	direct := About(check, "direct", part, log.Ref)
-	if log.Evidence == nil && p.GDS.File == "" && !p.GDS.Read.Set() {
+	given := log.Evidence != nil && (log.OK() || log.Evidence.Source == FromLoose)
+	if !given && p.GDS.File == "" && !p.GDS.Read.Set() {
 		return []Finding{direct.NotHere("the profile names no file for gdsio (gds.file)")}
 	}
 	if !log.OK() {

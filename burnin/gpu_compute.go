@@ -26,7 +26,8 @@ func judgeGPUCompute(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Findi
 	}
 	reading := Read(r, GPUBurn, PhaseLoad)
 	if !reading.OK() {
-		if other := computedByDCGM(r, p); other != nil {
+		ran := reading.Evidence != nil && reading.Evidence.Ended != EndedNoTool // then its silence counts
+		if other := computedByDCGM(r, p); other != nil && !ran {
 			return other
 		}
 		return []Finding{About(check, "all", fleetPart(p), reading.Ref).Missing(computedBy(r, reading.Err))}

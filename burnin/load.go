@@ -36,6 +36,8 @@ func Loads() []Load {
 		{Name: "nvbandwidth", Busy: gpuClasses, Tool: "nvbandwidth", From: fromNVBandwidth, Alone: 15 * time.Minute, Check: gpuCopyName, Command: nvbandwidth},
 		{Name: "nccl", Busy: gpuClasses, Tool: "all_reduce_perf", From: "github.com/NVIDIA/nccl-tests", Alone: 10 * time.Minute, Check: gpuNCCLName, Command: allReduce},
 		{Name: "dcgm", Busy: gpuClasses, Tool: "dcgmi", From: "NVIDIA's package datacenter-gpu-manager-4-core", Alone: 90 * time.Minute, Check: gpuDCGMName, Command: dcgmDiag},
+		{Name: "stream", Busy: []Class{ClassDIMM}, Tool: "stream", From: "STREAM by John McCalpin, built for arrays of four times the caches", Alone: 5 * time.Minute, Check: memoryBandwidthName, Command: streamAll},
+		{Name: "gdsio", Busy: gpuClasses, Tool: "/usr/local/cuda/gds/tools/gdsio", From: "NVIDIA's package gds-tools", Alone: 5 * time.Minute, Check: gdsThroughputName, Command: gdsRead},
 		{Name: "stress-ng", Busy: []Class{ClassCPU}, Tool: "stress-ng", Command: stressNG, Bad: []string{"stress-ng: fail:"}},
 		{Name: "cpu-loop", Busy: []Class{ClassCPU}, Command: cpuLoop},
 		{Name: "memory-stress", Busy: []Class{ClassDIMM}, Tool: "stressapptest", Command: stressMemory, Bad: []string{"Status: FAIL", "Hardware Error:"}},

@@ -38,10 +38,10 @@ func TestChooseLoads(t *testing.T) {
 		facts           *Facts
 		chosen, missing string
 	}{
-		{"all there", strict, facts("nvbandwidth", "all_reduce_perf", "dcgmi", "gpu_burn", "stress-ng", "stressapptest", "dcgmproftester12"), "nvbandwidth nccl dcgm stress-ng memory-stress gpu-burn", ""},
+		{"all there", strict, facts("nvbandwidth", "all_reduce_perf", "dcgmi", "gpu_burn", "stress-ng", "stressapptest", "dcgmproftester12"), "nvbandwidth nccl dcgm stress-ng memory-stress gpu-burn", "stream gdsio"},
 		{"copies only", standard, facts("nvbandwidth", "all_reduce_perf", "dcgmi", "gpu_burn", "stress-ng", "stressapptest"), "nvbandwidth stress-ng memory-stress gpu-burn", ""},
 		{"nothing that computes", standard, facts("nvbandwidth", "stressapptest"), "nvbandwidth cpu-loop memory-stress nvbandwidth-load", ""},
-		{"nothing that measures", strict, facts("gpu_burn", "stressapptest"), "cpu-loop memory-stress gpu-burn", "nvbandwidth nccl dcgm"},
+		{"nothing that measures", strict, facts("gpu_burn", "stressapptest"), "cpu-loop memory-stress gpu-burn", "nvbandwidth nccl dcgm stream gdsio"},
 		{"nothing", standard, facts(), "cpu-loop", "nvbandwidth memory-stress gpu-burn"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

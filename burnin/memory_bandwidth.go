@@ -7,18 +7,20 @@ import (
 	"github.com/rackproof/rackproof/profiles"
 )
 
+const memoryBandwidthName = "memory.bandwidth"
+
 // memoryBandwidth asks how fast the main memory is, and how much that is of what its
 // channels could carry. Nobody publishes a figure for a model of server: a share of
 // the arithmetic is what a profile can state.
 var memoryBandwidth = Check{
-	Name:   "memory.bandwidth",
+	Name:   memoryBandwidthName,
 	Title:  "The memory is as fast as its channels allow",
 	Probes: []string{Stream.Spec.Name, Dmidecode.Spec.Name},
 	Judge:  judgeMemoryBandwidth,
 }
 
 func judgeMemoryBandwidth(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding {
-	const check = "memory.bandwidth"
+	const check = memoryBandwidthName
 	stream := ReadAny(r, Stream, PhaseLoad, PhaseBefore, PhaseAfter)
 	about := func(quantity string) Finding { return About(check, quantity, memoryPart, stream.Ref) }
 	if !stream.OK() {

@@ -2,8 +2,12 @@ package burnin
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
+	"time"
+
+	"github.com/rackproof/rackproof/profiles"
 )
 
 // Stream is the output of STREAM, John McCalpin's measure of memory bandwidth. It
@@ -74,4 +78,10 @@ func (l *StreamLog) best(kernel string, v Opt[float64]) {
 	if v.Set && (!at.Set || v.V > at.V) {
 		*at = v
 	}
+}
+
+// streamAll runs STREAM as it was built: the size of its arrays and its rounds are in
+// the program. A thread sits on each core, spread over the sockets.
+func streamAll(_ *profiles.Profile, d time.Duration) string {
+	return fmt.Sprintf("exec env OMP_PROC_BIND=spread OMP_PLACES=cores timeout %d stream", seconds(d))
 }
