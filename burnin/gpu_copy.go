@@ -27,10 +27,13 @@ var copyTests = []struct {
 	{"host_to_device_memcpy_ce", "host_to_device", "copies from the host", func(p *profiles.Profile) *profiles.Limit { return p.GPU.Copy.HostToDevice }},
 	{"device_to_host_memcpy_ce", "device_to_host", "copies to the host", func(p *profiles.Profile) *profiles.Limit { return p.GPU.Copy.DeviceToHost }},
 	{peerTest, "peer", "reads a peer", func(p *profiles.Profile) *profiles.Limit { return p.GPU.Copy.Peer }},
-	{"device_local_copy", "local", "copies within its memory", func(p *profiles.Profile) *profiles.Limit { return p.GPU.Copy.Local }},
+	{localTest, "local", "copies within its memory", func(p *profiles.Profile) *profiles.Limit { return p.GPU.Copy.Local }},
 }
 
-const peerTest = "device_to_device_memcpy_read_ce"
+const (
+	peerTest  = "device_to_device_memcpy_read_ce"
+	localTest = "device_local_copy" // not known to version 0.5, which says ERROR of it and goes on
+)
 
 func judgeGPUCopy(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding {
 	const check = gpuCopyName
@@ -67,9 +70,11 @@ func (j *copyJudge) verified() Finding {
 	passed := 0
 	var why error
 	for i := range j.log.Tests {
-		if err := j.log.Tests[i].Passed(); err == nil {
+		t := &j.log.Tests[i]
+		unknown := t.Name == localTest && t.Status == "error" && t.Text == ""
+		if err := t.Passed(); err == nil {
 			passed++
-		} else if why == nil && j.log.Tests[i].Status != "waived" {
+		} else if why == nil && t.Status != "waived" && !unknown {
 			why = err
 		}
 	}

@@ -41,6 +41,7 @@ func TestGPUCopy(t *testing.T) {
 	}{
 		{"healthy", good, "", 0, map[string]string{h2d + a: "pass", "gpu.copy/device_to_host" + b: "pass", "gpu.copy/peer" + a: "pass", "gpu.copy/verified" + all: "pass", "gpu.copy/local" + a: "not_applicable"}},
 		{"healthy text", copyText, "", 0, map[string]string{h2d + a: "pass", "gpu.copy/peer" + b: "pass"}},
+		{"a version that does not know a test", strings.Replace(good, `"device_local_copy","status":"Passed","bandwidth_matrix":[["2610","2611"]]`, `"device_local_copy","status":"ERROR"`, 1), "", 0, map[string]string{"gpu.copy/verified" + all: "pass", h2d + a: "pass", "gpu.copy/local" + all: "not_applicable"}},
 		{"lines before the JSON", "WARNING: lowered\n" + good, "", 0, map[string]string{h2d + b: "pass"}},
 		{"half its width", copyJSON("Passed", "55.2", "27.6"), "", 0, map[string]string{h2d + a: "pass", h2d + b: "fail"}},
 		{"exactly the floor", copyJSON("Passed", "48", "47.99"), "", 0, map[string]string{h2d + a: "pass", h2d + b: "fail"}},
