@@ -95,8 +95,9 @@ holder() {
 }
 
 remove() { # ROOT KEY
+	if [ -d "$1/$2" ] && [ ! -e "$1/$2/ended" ]; then echo stop >"$1/$2/ended"; fi
 	end_units "$1/$2"
-	if cmp -s "$1/$2/lock" "$1/lock"; then rm -f "$1/lock"; fi
+	if [ ! -d "$1/$2" ] || cmp -s "$1/$2/lock" "$1/lock"; then rm -f "$1/lock"; fi
 	rm -rf "${1:?}/${2:?}"
 	rmdir "$1" 2>/dev/null
 	return 0
@@ -211,6 +212,8 @@ unit() { # DIR NAME KIND
 	from=$(uptime)
 	date -u +%s >"$u/started.tmp" && mv "$u/started.tmp" "$u/started"
 	echo "$$ $(start_of $$)" >"$u/pid.tmp" && mv "$u/pid.tmp" "$u/pid"
+	# Who ends all units says so before it looks for them: one of the two sees the other.
+	[ -e "$1/ended" ] && return 0
 	trap : TERM # the command has it, and how it ended is still written down
 	if [ "$3" = sample ]; then
 		sample "$1" "$2" 2>/dev/null
@@ -231,7 +234,7 @@ sample() {
 	[0-9][0-9][0-9]) form=%Y-%m-%dT%H:%M:%S.%3NZ ;;
 	*) form=%Y-%m-%dT%H:%M:%S.000Z ;;
 	esac
-	while :; do
+	while [ -e "$u/cmd" ]; do # not without its folder
 		at=$(date -u "+$form")
 		$guard sh "$u/cmd" </dev/null >"$u/one" 2>/dev/null
 		n=$(wc -c <"$u/one")
