@@ -87,32 +87,32 @@ var shippedLibrary = sync.OnceValue(func() *profiles.Library { return profiles.O
 
 // storeFolder is a folder in memory where the system has one: a store waits for the disk with every file, and what
 // survives a loss of power is no matter here.
-func storeFolder(t testing.TB) string {
-	t.Helper()
+func storeFolder(tb testing.TB) string {
+	tb.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "burnin")
 	if err != nil {
-		return t.TempDir()
+		return tb.TempDir()
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
 
 // judgedAs is the profile of a machine's model, with the counts of its own order.
-func judgedAs(t testing.TB, m *nodetest.Machine) judged {
-	t.Helper()
+func judgedAs(tb testing.TB, m *nodetest.Machine) judged {
+	tb.Helper()
 	lib := shippedLibrary()
 	p, err := lib.Profile(m.Profile)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	dimms, drives, nics := len(m.DIMMs), len(m.Drives), len(m.NICs)
 	p, err = p.WithExpect(profiles.Expect{DIMMs: &dimms, Drives: &drives, NICs: &nics}, profiles.Position{File: "batch"})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	s, err := lib.Spec("standard")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return judged{p, s}
 }
