@@ -78,7 +78,10 @@ func TestTwoAtOnceInterruptedAndStopped(t *testing.T) {
 		t.Error("an interrupt took the load down")
 	}
 	next := k.start("resume", "kill")
-	k.until("pick up", patience, func() bool { return ownerAlive(k.state(), "kill") != "" })
+	k.until("pick up", time.Minute, func() bool {
+		said, err := os.ReadFile(filepath.Join(k.state(), "runs", "kill", "good", "1", "evidence.json"))
+		return err == nil && strings.Contains(string(said), "picked up the running load")
+	})
 
 	began := time.Now()
 	if stop := k.start("stop", "--all"); stop.wait() != exitPassed {
