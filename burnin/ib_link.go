@@ -45,6 +45,11 @@ func judgeIBLink(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding {
 			out = append(out, ibChange(about(c.quantity), readings, name, c.name, c.limit(&p.IB))...)
 		}
 	}
+	if !p.IB.Ports.Set() && !p.IB.Rate.Set() && !p.IB.LinkDowned.Set() && !p.IB.SymbolErrors.Set() {
+		for i := range out { // nothing is asked of these ports
+			out[i].Scope = profiles.Recorded
+		}
+	}
 	return out
 }
 

@@ -97,3 +97,24 @@ func TestRailWithoutLink(t *testing.T) {
 		t.Errorf("failed: %s, want first %s", got, want)
 	}
 }
+
+// A profile that names no InfiniBand asks nothing of ports that are there all the same.
+func TestPortsOfNoProfile(t *testing.T) {
+	t.Parallel()
+	base, to := healthyHGX(t)
+	for i, e := range base.Evidence {
+		if e.Probe != "ib-status" {
+			continue
+		}
+		for _, spoil := range spoils {
+			if spoil.name == "another boot" {
+				continue
+			}
+			rec := copyRecord(base)
+			spoil.do(rec.Evidence[i])
+			if j := to.of(rec); j.Result != burnin.Passed {
+				t.Errorf("%s, %s: %s", e.Ref(), spoil.name, describe(j))
+			}
+		}
+	}
+}
