@@ -119,7 +119,7 @@ func computedByDCGM(r *Readings, p *profiles.Profile) []Finding {
 	}
 	d := dcgmJudge{log: &reading.Value, ref: reading.Ref, check: "gpu.compute", profile: p, parts: gpuParts(r, p)}
 	for _, name := range computeTests {
-		out := d.test(name, nil)
+		out := d.test(name, true)
 		if slices.ContainsFunc(out, func(f Finding) bool { return f.NotRun == "" && (f.Verdict == Pass || f.Verdict == Fail) }) {
 			return out
 		}

@@ -20,14 +20,17 @@ var gpuCopy = Check{
 
 // copyTests are the test cases that are run and judged: those of the copy engines. The
 // ones that copy by a kernel measure the GPU's processors as well (nvbandwidth issue 24).
+// What is owed every GPU can do: it is open where it was not measured, though the profile
+// states no rate.
 var copyTests = []struct {
 	name, quantity, about string
+	owed                  bool
 	limit                 func(*profiles.Profile) *profiles.Limit
 }{
-	{"host_to_device_memcpy_ce", "host_to_device", "copies from the host", func(p *profiles.Profile) *profiles.Limit { return p.GPU.Copy.HostToDevice }},
-	{"device_to_host_memcpy_ce", "device_to_host", "copies to the host", func(p *profiles.Profile) *profiles.Limit { return p.GPU.Copy.DeviceToHost }},
-	{peerTest, "peer", "reads a peer", func(p *profiles.Profile) *profiles.Limit { return p.GPU.Copy.Peer }},
-	{localTest, "local", "copies within its memory", func(p *profiles.Profile) *profiles.Limit { return p.GPU.Copy.Local }},
+	{"host_to_device_memcpy_ce", "host_to_device", "copies from the host", true, func(p *profiles.Profile) *profiles.Limit { return p.GPU.Copy.HostToDevice }},
+	{"device_to_host_memcpy_ce", "device_to_host", "copies to the host", true, func(p *profiles.Profile) *profiles.Limit { return p.GPU.Copy.DeviceToHost }},
+	{peerTest, "peer", "reads a peer", false, func(p *profiles.Profile) *profiles.Limit { return p.GPU.Copy.Peer }},
+	{localTest, "local", "copies within its memory", false, func(p *profiles.Profile) *profiles.Limit { return p.GPU.Copy.Local }},
 }
 
 const (
@@ -47,9 +50,25 @@ func judgeGPUCopy(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding 
 	j := copyJudge{log: &reading.Value, ref: reading.Ref, profile: p, parts: gpuParts(r, p)}
 	out := []Finding{j.verified()}
 	for _, test := range copyTests {
-		out = append(out, j.test(test.name, test.quantity, test.about, test.limit(p))...)
+		c := copyCase{test.name, test.quantity, test.about, test.owed, test.limit(p)}
+		out = append(out, j.test(&c)...)
 	}
 	return out
+}
+
+// copyCase is one test case with the profile's limit.
+type copyCase struct {
+	name, quantity, about string
+	owed                  bool
+	limit                 *profiles.Limit
+}
+
+// open leaves a question open that the profile asks, or that is owed anyway.
+func (c *copyCase) open(f Finding, why error) Finding {
+	if c.owed {
+		return f.Missing(why)
+	}
+	return f.absent(why, c.limit)
 }
 
 // copyJudge judges one output of nvbandwidth.
@@ -97,28 +116,28 @@ func (j *copyJudge) gpus() int {
 }
 
 // test judges one test case for every GPU.
-func (j *copyJudge) test(name, quantity, about string, limit *profiles.Limit) []Finding {
-	all := About(gpuCopyName, quantity, fleetPart(j.profile), j.ref)
-	t := j.log.Test(name)
+func (j *copyJudge) test(c *copyCase) []Finding {
+	all := About(gpuCopyName, c.quantity, fleetPart(j.profile), j.ref)
+	t := j.log.Test(c.name)
 	switch {
-	case name == peerTest && j.gpus() == 1:
+	case c.name == peerTest && j.gpus() == 1:
 		return []Finding{all.NotHere("there is one GPU only")}
 	case t == nil:
-		return []Finding{all.absent(fmt.Errorf("nvbandwidth did not run %s", name), limit)}
+		return []Finding{c.open(all, fmt.Errorf("nvbandwidth did not run %s", c.name))}
 	case t.Passed() != nil:
-		return []Finding{all.absent(t.Passed(), limit)}
+		return []Finding{c.open(all, t.Passed())}
 	}
-	m, err := newCopyMatrix(t, name == peerTest, limit)
+	m, err := newCopyMatrix(t, c.name == peerTest, c.limit)
 	if err != nil {
-		return []Finding{all.absent(err, limit)}
+		return []Finding{c.open(all, err)}
 	}
 	var out []Finding
 	for gpu := range m.gpus {
-		out = append(out, j.gpu(m, gpu, quantity, about, limit))
+		out = append(out, j.gpu(m, gpu, c))
 	}
 	out = withSiblings(out, j.profile.GPU.Siblings)
 	for gpu := m.gpus; gpu < j.gpus(); gpu++ {
-		out = append(out, About(gpuCopyName, quantity, j.part(gpu), j.ref).absent(errors.New("nvbandwidth does not list this GPU"), limit))
+		out = append(out, c.open(About(gpuCopyName, c.quantity, j.part(gpu), j.ref), errors.New("nvbandwidth does not list this GPU")))
 	}
 	return out
 }
@@ -135,14 +154,14 @@ func (j *copyJudge) part(gpu int) Part {
 }
 
 // gpu judges the worst figure of one GPU.
-func (j *copyJudge) gpu(m *copyMatrix, gpu int, quantity, about string, limit *profiles.Limit) Finding {
-	f := About(gpuCopyName, quantity, j.part(gpu), j.ref)
+func (j *copyJudge) gpu(m *copyMatrix, gpu int, c *copyCase) Finding {
+	f := About(gpuCopyName, c.quantity, j.part(gpu), j.ref)
 	worst, peer, err := m.worst(gpu)
 	if err != nil {
-		return f.absent(err, limit)
+		return c.open(f, err)
 	}
 	f.Samples = statsOf(m.of(gpu))
-	f = f.Number(worst, profiles.GBPerSecond, limit)
+	f = f.Number(worst, profiles.GBPerSecond, c.limit)
 	if peer >= 0 {
 		f.Peer = j.part(peer).Name
 	}
@@ -151,7 +170,7 @@ func (j *copyJudge) gpu(m *copyMatrix, gpu int, quantity, about string, limit *p
 		if f.Peer != "" {
 			with = " (" + f.Peer + ")"
 		}
-		f = f.Because("%s%s at %.4g GB/s, the profile wants %s", about, with, worst, limit)
+		f = f.Because("%s%s at %.4g GB/s, the profile wants %s", c.about, with, worst, c.limit)
 	}
 	return f
 }

@@ -43,7 +43,8 @@ func judgeGPUDCGM(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding 
 	}
 	var out []Finding
 	for _, name := range names {
-		out = append(out, d.test(name, p.GPU.DCGM.Tests)...)
+		owed := p.GPU.DCGM.Tests.Set() && slices.Contains(p.GPU.DCGM.Tests.Text, name)
+		out = append(out, d.test(name, owed)...)
 	}
 	ran := slices.ContainsFunc(out, func(f Finding) bool { return f.NotRun == "" && (f.Verdict == Pass || f.Verdict == Fail) })
 	switch {
@@ -64,11 +65,10 @@ type dcgmJudge struct {
 	parts   []gpuPart
 }
 
-// test judges one test for every GPU that it names. required holds the tests without
-// which the check stays open; one that is not among them and did not run is noted.
-func (d *dcgmJudge) test(name string, required *profiles.Limit) []Finding {
+// test judges one test for every GPU that it names. Without one that is owed, on every
+// GPU, the check stays open; another that did not run is noted.
+func (d *dcgmJudge) test(name string, owed bool) []Finding {
 	var out []Finding
-	owed := required.Set() && slices.Contains(required.Text, name)
 	seen := map[string]int{} // finding id → place in out
 	for i := range d.log.Results {
 		result := &d.log.Results[i]

@@ -67,6 +67,28 @@ func TestGPUCopy(t *testing.T) {
 	}
 }
 
+// Where a profile states no floor, as of GPUs that nobody publishes one of, each GPU must
+// have copied all the same.
+func TestGPUCopyWithoutFloors(t *testing.T) {
+	const h2d, d2h, a, b, all = "gpu.copy/host_to_device", "gpu.copy/device_to_host", "/GPU SXM3", "/GPU SXM1", "/GPUs"
+	good := copyJSON("Passed", "55.2", "55.1")
+	for _, c := range []struct{ name, out, id, want string }{
+		{"healthy", good, h2d + a, "not_applicable"},
+		{"waived", copyJSON("Waived", "55.2", "55.1"), h2d + all, "not_run"},
+		{"a cell without a figure", copyJSON("Passed", "55.2", "N/A"), h2d + b, "not_run"},
+		{"one GPU only", strings.NewReplacer(`["55.2","55.1"]`, `["55.2"]`, `["55.1","55.0"]`, `["55.1"]`).Replace(good), d2h + b, "not_run"},
+		{"one way only", strings.Replace(good, "device_to_host_memcpy_ce", "host_device_latency_sm", 1), d2h + all, "not_run"},
+	} {
+		p := twoGPUs(t)
+		p.GPU.Copy = profiles.GPUCopy{}
+		rec := loadPage("nvbandwidth", c.out, "", 0)
+		rec.Evidence = append(rec.Evidence, gpuFolder(t, "gpu-two-h100").Evidence...)
+		t.Run(c.name, func(t *testing.T) {
+			wantAnswers(t, judged(t, rec, p, newGPUParts, gpuCopy), map[string]string{c.id: c.want}, false)
+		})
+	}
+}
+
 // A GPU whose every pair is slow is to blame, and its peers are not.
 func TestSlowPairs(t *testing.T) {
 	cells := [][]string{}
@@ -259,10 +281,13 @@ func TestGPUCompute(t *testing.T) {
 
 // Without gpu_burn the diagnostic answers, where it computed.
 func TestComputedByDCGM(t *testing.T) {
-	for status, want := range map[string]string{"Pass": "pass", "Fail": "fail"} {
+	for status, want := range map[string]string{"Pass": "pass", "Fail": "fail", "Skip": "not_run"} {
 		found := judged(t, loadPage("dcgm", dcgmPage(status, ""), "", 0), twoGPUs(t), newGPUParts, gpuCompute)
 		wantAnswers(t, found, map[string]string{"gpu.compute/diagnostic/GPU (dcgm 1)": want}, true)
 	}
+	half := strings.Replace(dcgmPage("Pass", ""), `,{"entity_group":"GPU","entity_id":1,"status":"Pass"}]`, "]", 1)
+	found := judged(t, loadPage("dcgm", half, "", 0), twoGPUs(t), newGPUParts, gpuCompute)
+	wantAnswers(t, found, map[string]string{"gpu.compute/diagnostic/GPU 2 of 2": "not_run"}, true)
 	rec := loadPage("dcgm-load", "", "", 0)
 	f := judged(t, rec, twoGPUs(t), newGPUParts, gpuCompute)["gpu.compute/all/GPUs"]
 	if gpuAnswer(f) != "not_run" || !strings.Contains(f.NotRun, "compares nothing") {

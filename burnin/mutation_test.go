@@ -35,7 +35,7 @@ var spoils = []struct {
 var spare = []string{
 	"lspci", "nvme-list", "nvme-smart", "smartctl", "os", "lscpu", "ras", "block-devices", "bmc-lan", "fabric-manager", "loads", "pstore",
 	"stream", "gdsio", // what they measure is recorded, or not asked for
-	"ib-status", "raid", // the profile names neither InfiniBand nor arrays, and the machine has no array
+	"ib-status", // the profile names no InfiniBand
 }
 
 // read are the loads of which every word counts.

@@ -31,9 +31,6 @@ func judgeRAID(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding {
 		return []Finding{count.Missing(fmt.Errorf("raid: %w", ErrNotRun))}
 	}
 	out := []Finding{worstOf(readings, count, func(f Finding, v RAIDReport) Finding { return v.count(f, p.RAID.Arrays) })}
-	if !p.RAID.Arrays.Set() && anyAbsent(readings) != nil {
-		out[0] = count.absent(anyAbsent(readings), nil)
-	}
 	for _, name := range raidNames(readings) {
 		f := About("raid", "state", Part{Class: ClassNVMe, Name: "disk array " + name}, refsOf(readings)...)
 		out = append(out, worstOf(readings, f, func(f Finding, v RAIDReport) Finding { return v.state(f, name) }))
@@ -55,11 +52,18 @@ func raidNames(readings []Reading[RAIDReport]) []string {
 
 // count judges how many arrays there are. A tool that failed may have hidden some.
 func (v *RAIDReport) count(f Finding, limit *profiles.Limit) Finding {
-	if !limit.Set() && len(v.Arrays) == 0 && len(v.Failed) == 0 {
+	have := float64(len(v.Arrays))
+	switch {
+	case limit.Set():
+	case !v.Complete && (!v.Alone || len(v.Failed) > 0):
+		return f.Missing(errors.New("not every array may be shown: the list is not known to be whole"))
+	case have == 0 && len(v.Failed) == 0:
 		return f.NotHere("no disk array is shown, and the profile names none")
+	default:
+		return f.Number(have, profiles.Count, nil)
 	}
-	f = f.Number(float64(len(v.Arrays)), profiles.Count, limit)
-	if limit.Set() && (len(v.Failed) > 0 || f.Verdict == Fail && !v.Complete) {
+	f = f.Number(have, profiles.Count, limit)
+	if len(v.Failed) > 0 || f.Verdict == Fail && !v.Complete {
 		return f.Missing(errors.New("not every array may be shown: " + or(strings.Join(v.Failed, "; "), "the list is not known to be whole")))
 	}
 	if f.Verdict == Fail && len(v.Asked) == 0 {

@@ -54,6 +54,7 @@ type RAIDReport struct {
 	Failed      []string // tools that could not say all, with why
 	Asked       []string // "mdstat", "storcli", "ssacli": who answered
 	Complete    bool     // an array that is not in it was not there
+	Alone       bool     // one tool printed this and nothing else: whether it is cut the tool's own form tells
 }
 
 // RAIDArray is one array. Members are the drives it names as failed or missing.
@@ -91,7 +92,8 @@ var (
 )
 
 func parseRAIDStatus(e *Evidence) (RAIDReport, error) {
-	body, _ := e.Body()
+	body, whole := e.Body()
+	whole = (whole || !e.wrapped()) && (e.Exit == nil || *e.Exit == 0)
 	var r RAIDReport
 	var part []string
 	marked := false
@@ -103,7 +105,7 @@ func parseRAIDStatus(e *Evidence) (RAIDReport, error) {
 			r.read(m[1], strings.Join(part, "\n"), m[2] == "0")
 			part = nil
 		case line == raidEnd:
-			r.Complete, marked = true, true
+			r.Complete, marked = whole, true
 		case strings.HasPrefix(line, "#raid "):
 			marked = true
 			if c := raidController.FindStringSubmatch(line); c != nil {
@@ -114,6 +116,7 @@ func parseRAIDStatus(e *Evidence) (RAIDReport, error) {
 		}
 	}
 	if rest := strings.TrimSpace(strings.Join(part, "\n")); rest != "" { // one tool alone, or cut
+		r.Alone = !marked && !e.wrapped()
 		r.read(raidTool(rest), rest, !marked)
 	}
 	if !marked && len(r.Asked) == 0 {

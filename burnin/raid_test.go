@@ -66,6 +66,7 @@ func TestRAID(t *testing.T) {
 		{"a container of external metadata", md("md1 : active raid0", "md1 : inactive", "super 1.2 512k chunks", "super external:imsm"), countLimit(profiles.Equal, 1), map[string]string{arrays: "pass", md0: "pass"}},
 		{"one array too few", md(), countLimit(profiles.Equal, 3), map[string]string{arrays: "fail"}},
 		{"cut", md()[:120], two, map[string]string{arrays: "not_run"}},
+		{"cut, and none in the profile", md()[:120], nil, map[string]string{arrays: "not_run"}},
 		{"cut behind a fault", md("[2/2] [UU]", "[2/1] [U_]")[:130], two, map[string]string{arrays: "not_run", md0: "fail"}},
 		{"none, and none wanted", "Personalities :\nunused devices: <none>\n#raid mdstat 0\n" + raidEnd + "\n", nil, map[string]string{arrays: "not_applicable"}},
 		{"none, and two wanted", "Personalities :\nunused devices: <none>\n#raid mdstat 0\n" + raidEnd + "\n", two, map[string]string{arrays: "fail"}},
