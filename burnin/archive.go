@@ -119,12 +119,9 @@ func readTarEntry(tr io.Reader, h *tar.Header, files *fileSet) error {
 	case h.Size > maxFile:
 		return fmt.Errorf("%s is larger than %d MiB", name, maxFile>>20)
 	}
-	b, err := io.ReadAll(tr)
-	if err != nil {
+	b := make([]byte, h.Size)
+	if _, err := io.ReadFull(tr, b); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
-	}
-	if b == nil {
-		b = []byte{}
 	}
 	return files.add(name, b)
 }

@@ -159,6 +159,9 @@ func looseNumber(v any) Opt[float64] {
 
 var looseForm = regexp.MustCompile(`^[-+]?(?:0x[0-9a-f]+|[0-9][0-9,']*(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?)`)
 
+// digitMarks takes out what groups digits.
+var digitMarks = strings.NewReplacer(",", "", "'", "")
+
 func looseText(text string) Opt[float64] {
 	low := strings.ToLower(strings.TrimSpace(text))
 	form := looseForm.FindString(low)
@@ -169,7 +172,7 @@ func looseText(text string) Opt[float64] {
 		n, err := strconv.ParseUint(hex, 16, 53)
 		return Opt[float64]{V: float64(n), Set: err == nil, Text: text}
 	}
-	n, err := strconv.ParseFloat(strings.NewReplacer(",", "", "'", "").Replace(form), 64)
+	n, err := strconv.ParseFloat(digitMarks.Replace(form), 64)
 	if err != nil || math.IsInf(n, 0) {
 		return Opt[float64]{Text: text}
 	}

@@ -104,10 +104,13 @@ func sameUUID(a, b string) bool {
 	return a != "" && (a == b || a == swappedUUID(b) || a == backwardsUUID(b) || a == backwardsUUID(swappedUUID(b)) || b == backwardsUUID(swappedUUID(a)))
 }
 
+// macSeparators brings the ways to separate the bytes of a MAC to one.
+var macSeparators = strings.NewReplacer("-", ":", ".", "")
+
 // plainMAC brings a MAC to aa:bb:cc:dd:ee:ff, and blanks one that is none, or is
 // all zeros or all ones.
 func plainMAC(s string) string {
-	s = strings.NewReplacer("-", ":", ".", "").Replace(strings.ToLower(strings.TrimSpace(s)))
+	s = macSeparators.Replace(strings.ToLower(strings.TrimSpace(s)))
 	if hex := strings.ReplaceAll(s, ":", ""); len(hex) == 12 && strings.Trim(hex, "0123456789abcdef") == "" {
 		if strings.Trim(hex, "0") == "" || strings.Trim(hex, "f") == "" {
 			return ""

@@ -78,6 +78,7 @@ func (j *Judgement) add(r *Readings, c Check, p *profiles.Profile, s *profiles.S
 		findings = []Finding{About(c.Name, "all", Part{Class: ClassMachine, Name: "machine"}).
 			Missing(fmt.Errorf("the check %s gave no answer; this is a fault of rackproof, please report it", c.Name))}
 	}
+	j.Findings = slices.Grow(j.Findings, len(findings))
 	for _, f := range findings {
 		f = r.believed(f)
 		if f.Scope == "" {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/rackproof/rackproof/profiles"
 )
@@ -28,6 +29,23 @@ type kernelRule struct {
 	part    int // number of the group that names the part, -1 = none
 }
 
+// kernelPatterns holds compiled patterns by their text: thousands of machines are judged
+// with the same few.
+var kernelPatterns sync.Map
+
+func kernelPattern(text string) (*regexp.Regexp, error) {
+	if known, ok := kernelPatterns.Load(text); ok {
+		if pattern, ok := known.(*regexp.Regexp); ok {
+			return pattern, nil
+		}
+	}
+	pattern, err := regexp.Compile(text)
+	if err == nil {
+		kernelPatterns.Store(text, pattern)
+	}
+	return pattern, err
+}
+
 // newKernelRules prepares the rules of a profile.
 func newKernelRules(p *profiles.Profile) (kernelRules, error) {
 	if len(p.Kernel) == 0 {
@@ -36,7 +54,7 @@ func newKernelRules(p *profiles.Profile) (kernelRules, error) {
 	var rules kernelRules
 	for _, name := range sortedKeys(p.Kernel) {
 		entry := p.Kernel[name]
-		pattern, err := regexp.Compile(entry.Pattern)
+		pattern, err := kernelPattern(entry.Pattern)
 		if err != nil {
 			return nil, fmt.Errorf("kernel message %s of the profile: %w", name, err)
 		}

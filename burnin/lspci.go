@@ -63,10 +63,12 @@ func parseLSPCI(e *Evidence) (*PCITree, error) {
 	var d *PCIDevice
 	for line := range strings.Lines(string(body)) {
 		line = strings.TrimRight(line, " \r\n")
-		if m := lspciHead.FindStringSubmatch(line); m != nil {
-			t.Devices = append(t.Devices, lspciDevice(normalAddress(m[1]), m[2]))
-			d = &t.Devices[len(t.Devices)-1]
-			continue
+		if !strings.HasPrefix(line, "\t") { // most lines are of a device already named
+			if m := lspciHead.FindStringSubmatch(line); m != nil {
+				t.Devices = append(t.Devices, lspciDevice(normalAddress(m[1]), m[2]))
+				d = &t.Devices[len(t.Devices)-1]
+				continue
+			}
 		}
 		if d != nil {
 			lspciField(t, d, strings.TrimSpace(line), behind)
@@ -79,7 +81,7 @@ func parseLSPCI(e *Evidence) (*PCITree, error) {
 		d := &t.Devices[i]
 		d.Parent = behind[busOf(d.Address)]
 	}
-	return t, nil
+	return t.indexed(), nil
 }
 
 // busOf cuts an address to its domain and bus.

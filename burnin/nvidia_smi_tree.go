@@ -21,6 +21,9 @@ func (n *nvidiaNode) add(name, text string) *nvidiaNode {
 
 // fieldName makes the two spellings of a field comparable.
 func fieldName(s string) string {
+	if isFieldName(s) { // most names in XML
+		return s
+	}
 	var b strings.Builder
 	gap := false
 	for _, r := range strings.ToLower(strings.TrimSpace(s)) {
@@ -35,6 +38,20 @@ func fieldName(s string) string {
 		gap = true
 	}
 	return b.String()
+}
+
+// isFieldName reports whether a name is one already.
+func isFieldName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c == '_' && i > 0 && i < len(s)-1 && s[i-1] != '_' {
+			continue
+		}
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	return true
 }
 
 // find returns the nodes at a path such as "pci/pci_bus_id", in document order.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // nvidiaDepth is deeper than any document type of nvidia-smi goes; what is deeper
@@ -45,14 +46,23 @@ var looseBracket = regexp.MustCompile(`<([^A-Za-z/?!])`)
 // cleanXML makes what nvidia-smi prints fit for a parser: it does not escape the
 // names of processes, which may hold any byte.
 func cleanXML(b []byte) []byte {
-	b = bytes.ToValidUTF8(b, []byte("?"))
-	b = bytes.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
-			return '?'
-		}
-		return r
-	}, b)
+	if !utf8.Valid(b) {
+		b = bytes.ToValidUTF8(b, []byte("?"))
+	}
+	if bytes.ContainsFunc(b, outsideXML) {
+		b = bytes.Map(func(r rune) rune {
+			if outsideXML(r) {
+				return '?'
+			}
+			return r
+		}, b)
+	}
 	return looseBracket.ReplaceAll(b, []byte("&lt;$1"))
+}
+
+// outsideXML reports whether XML 1.0 has no such character.
+func outsideXML(r rune) bool {
+	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF
 }
 
 // nvidiaXMLTree reads the tree under <nvidia_smi_log>, as far as it goes.
@@ -94,7 +104,12 @@ func nvidiaXMLTree(b []byte) (*nvidiaNode, error) {
 		case xml.EndElement:
 			stack = closeElement(stack, t.Name.Local)
 		case xml.CharData:
-			top.text = strings.TrimSpace(top.text + string(t))
+			if top.text == "" {
+				t = bytes.TrimSpace(t) // all that stands between two sections
+			}
+			if len(t) > 0 {
+				top.text = strings.TrimSpace(top.text + string(t))
+			}
 		}
 	}
 }

@@ -93,6 +93,9 @@ func parseNVLink(e *Evidence) (NVLinkStatus, error) {
 
 // nvlinkHead reads "GPU 6: NVIDIA A100-SXM4-80GB (UUID: GPU-…)".
 func nvlinkHead(line string) (index int, uuid string, ok bool) {
+	if !strings.HasPrefix(line, "GPU ") {
+		return 0, "", false
+	}
 	m := nvlinkGPU.FindStringSubmatch(line)
 	if m == nil {
 		return 0, "", false

@@ -78,10 +78,27 @@ type PCITree struct {
 	Devices  []PCIDevice
 	Complete bool // the list is whole: a device that is not in it was not there
 	Links    bool // the tool showed link states at all: lspci without -vv, or without root, does not
+
+	at map[string]int // index of Devices by address; nil: not made
+}
+
+// indexed makes the index of a tree that is whole.
+func (t *PCITree) indexed() *PCITree {
+	t.at = make(map[string]int, len(t.Devices))
+	for i := len(t.Devices) - 1; i >= 0; i-- { // of two with one address the first counts
+		t.at[t.Devices[i].Address] = i
+	}
+	return t
 }
 
 // At returns the device at a normalised address, or nil.
 func (t *PCITree) At(address string) *PCIDevice {
+	if t.at != nil {
+		if i, ok := t.at[address]; ok {
+			return &t.Devices[i]
+		}
+		return nil
+	}
 	for i := range t.Devices {
 		if t.Devices[i].Address == address {
 			return &t.Devices[i]

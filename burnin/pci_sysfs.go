@@ -3,6 +3,7 @@ package burnin
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +34,7 @@ func parsePCISysfs(e *Evidence) (*PCITree, error) {
 	p := sysfsParser{tree: &PCITree{Links: true}, at: map[string]int{}, moved: map[string]map[string]uint64{}}
 	headed, ended := false, false
 	var broken error
+	var fields []string
 	for line := range strings.Lines(string(body)) {
 		line = strings.TrimRight(line, "\r\n")
 		switch {
@@ -42,7 +44,10 @@ func parsePCISysfs(e *Evidence) (*PCITree, error) {
 			n, err := strconv.Atoi(strings.TrimPrefix(line, pciSysfsEnd))
 			ended = err == nil && n == len(p.tree.Devices)
 		case headed && line != "":
-			broken = errors.Join(broken, p.line(strings.Split(line, "\t")))
+			fields = slices.AppendSeq(fields[:0], strings.SplitSeq(line, "\t"))
+			if err := p.line(fields); err != nil {
+				broken = errors.Join(broken, err)
+			}
 		}
 	}
 	if !headed {
@@ -53,7 +58,7 @@ func parsePCISysfs(e *Evidence) (*PCITree, error) {
 	}
 	p.finish()
 	p.tree.Complete = ended
-	return p.tree, nil
+	return p.tree.indexed(), nil
 }
 
 // sysfsParser builds a tree line by line.
@@ -85,21 +90,38 @@ func (p *sysfsParser) line(f []string) error {
 }
 
 func (p *sysfsParser) device(address string, fields []string) {
-	f := map[string]string{}
+	d := PCIDevice{Address: normalAddress(address), Class: "????", Vendor: "????", Device: "????"}
+	var link PCILink
 	for _, field := range fields {
 		name, value, _ := strings.Cut(field, "=")
-		f[name] = value
+		switch name {
+		case "parent":
+			d.Parent = normalAddress(value) // "-" is no address
+		case "class":
+			d.Class = hexDigits(value, 6)[:4]
+		case "vendor":
+			d.Vendor = hexDigits(value, 4)
+		case "device":
+			d.Device = hexDigits(value, 4)
+		case "max_link_speed":
+			d.Max.Speed = pciSpeed(value)
+		case "max_link_width":
+			d.Max.Width = atoi(value)
+		case "current_link_speed":
+			link.Speed = pciSpeed(value)
+		case "current_link_width":
+			link.Width = atoi(value)
+		case "driver":
+			d.Driver = value
+		case "virtual":
+			d.Virtual = value != ""
+		case "numa_node":
+			if n, err := strconv.Atoi(value); err == nil && n >= 0 { // -1: the kernel does not know
+				d.NUMA = Opt[int]{V: n, Set: true, Text: value}
+			}
+		}
 	}
-	d := PCIDevice{
-		Address: normalAddress(address), Parent: normalAddress(f["parent"]), // "-" is no address
-		Class: hexDigits(f["class"], 6)[:4], Vendor: hexDigits(f["vendor"], 4), Device: hexDigits(f["device"], 4),
-		Max:    PCILink{Speed: pciSpeed(f["max_link_speed"]), Width: atoi(f["max_link_width"])},
-		Driver: f["driver"], Virtual: f["virtual"] != "",
-	}
-	if n, err := strconv.Atoi(f["numa_node"]); err == nil && n >= 0 { // -1: the kernel does not know
-		d.NUMA = Opt[int]{V: n, Set: true, Text: f["numa_node"]}
-	}
-	d.setLink(PCILink{Speed: pciSpeed(f["current_link_speed"]), Width: atoi(f["current_link_width"])})
+	d.setLink(link)
 	p.at[d.Address] = len(p.tree.Devices)
 	p.tree.Devices = append(p.tree.Devices, d)
 }
