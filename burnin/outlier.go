@@ -15,7 +15,7 @@ import (
 var outlier = Check{
 	Name:   "outlier",
 	Title:  "No part stands out among its siblings in what is measured under load",
-	Probes: []string{NvidiaSMI.Spec.Name, EDAC.Spec.Name, Fio.Spec.Name, NVMeSmart.Spec.Name, Smartctl.Spec.Name},
+	Probes: []string{NvidiaSMI.Spec.Name, NVBandwidth.Spec.Name, GPUBurn.Spec.Name, EDAC.Spec.Name, Fio.Spec.Name, NVMeSmart.Spec.Name, Smartctl.Spec.Name},
 	Judge:  judgeOutlier,
 }
 
@@ -33,12 +33,19 @@ var compared = []struct {
 	{"gpu.thermal", "memory_temperature", profiles.Celsius, true, false, leastTemperature, judgeGPUThermal},
 	{"gpu.power", "draw", profiles.Watt, true, true, func(o *profiles.Outlier) *profiles.Limit { return o.Power }, judgeGPUPower},
 	{"gpu.clocks", "sm", profiles.MHz, false, true, func(o *profiles.Outlier) *profiles.Limit { return o.Clock }, judgeGPUClocks},
+	{gpuCopyName, "host_to_device", profiles.GBPerSecond, false, true, leastRate, judgeGPUCopy},
+	{gpuCopyName, "device_to_host", profiles.GBPerSecond, false, true, leastRate, judgeGPUCopy},
+	{gpuCopyName, "peer", profiles.GBPerSecond, false, true, leastRate, judgeGPUCopy},
+	{gpuCopyName, "local", profiles.GBPerSecond, false, true, leastRate, judgeGPUCopy},
+	{"gpu.compute", "rate", profiles.GFLOPS, false, true, leastRate, judgeGPUCompute},
 	{"nvme.health", "temperature_under_load", profiles.Celsius, true, false, leastTemperature, judgeNVMeHealth},
-	{"nvme.throughput", "read", profiles.MBPerSecond, false, true, func(o *profiles.Outlier) *profiles.Limit { return o.Rate }, judgeNVMeThroughput},
+	{"nvme.throughput", "read", profiles.MBPerSecond, false, true, leastRate, judgeNVMeThroughput},
 	{"memory.errors", "counted", profiles.Count, true, false, func(o *profiles.Outlier) *profiles.Limit { return o.Errors }, countedErrors},
 }
 
 func leastTemperature(o *profiles.Outlier) *profiles.Limit { return o.Temperature }
+
+func leastRate(o *profiles.Outlier) *profiles.Limit { return o.Rate }
 
 func judgeOutlier(r *Readings, p *profiles.Profile, s *profiles.Spec) []Finding {
 	o := &p.Outlier

@@ -21,7 +21,7 @@ func TestOutlierOfARun(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"gpu.thermal.margin", "gpu.thermal.memory_temperature", "gpu.power.draw", "gpu.clocks.sm", "nvme.health.temperature_under_load", "memory.errors.counted"} {
+	for _, want := range []string{"gpu.thermal.margin", "gpu.thermal.memory_temperature", "gpu.power.draw", "gpu.clocks.sm", "gpu.copy.host_to_device", "gpu.copy.peer", "gpu.compute.rate", "nvme.health.temperature_under_load", "memory.errors.counted"} {
 		if !quantities[want] {
 			t.Errorf("%s is not compared: %v", want, quantities)
 		}

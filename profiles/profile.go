@@ -249,7 +249,7 @@ type Outlier struct {
 	Temperature *Limit `yaml:"temperature,omitempty" unit:"C"` // least difference that is told
 	Power       *Limit `yaml:"power,omitempty" unit:"%"`       // of the median
 	Clock       *Limit `yaml:"clock,omitempty" unit:"%"`       // of the median
-	Rate        *Limit `yaml:"rate,omitempty" unit:"%"`        // of the median, what a drive reads
+	Rate        *Limit `yaml:"rate,omitempty" unit:"%"`        // of the median, what a part copies, computes or reads
 	Errors      *Limit `yaml:"errors,omitempty" unit:"count"`  // corrected errors of a module
 }
 
