@@ -83,7 +83,7 @@ func loadRan(rec *Record, class Class) error {
 func (l Load) failed(e *Evidence) error {
 	switch {
 	case e.Ended == EndedNoTool:
-		return fmt.Errorf("%s is not on the node", l.Tool)
+		return errors.New(notThere(l.Tool))
 	case e.Ended != EndedExit || e.Exit == nil:
 		return fmt.Errorf("the load %s did not come to its end (%s after %.0f s)", l.Name, e.Ended, e.Seconds)
 	case *e.Exit != 0:

@@ -40,7 +40,7 @@ func (v *ContainerView) judge(f Finding, way string, count *profiles.Limit) Find
 	n, asked := v.GPUs[way]
 	switch {
 	case !asked:
-		return f.Missing(fmt.Errorf("%s was not asked: its program is not on the node", way))
+		return f.Missing(fmt.Errorf("%s was not asked: %s", way, notThere(containerTools[way])))
 	case v.Failed[way] != "":
 		return f.Missing(fmt.Errorf("%s gave no answer: %s", way, v.Failed[way]))
 	case !n.Set:

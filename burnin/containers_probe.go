@@ -43,6 +43,9 @@ fi
 echo "#rackproof-containers-end"
 `
 
+// containerTools are the programs by the ways that they show.
+var containerTools = map[string]string{"cdi": "nvidia-ctk", "container-cli": "nvidia-container-cli", "kubernetes": "kubectl"}
+
 const containersEnd = "#rackproof-containers-end"
 
 // ContainerView is how many GPUs each way shows, by its name in a profile: "cdi",

@@ -56,7 +56,7 @@ func judgeComputing(r *Readings) Finding {
 	f := About("cpu", "computing", processorsPart, stress.Ref)
 	switch {
 	case !stress.OK() && r.rec.find(PhaseLoad, "cpu-loop", "") != nil:
-		return f.Missing(errors.New("stress-ng is not on the node; another load kept the processors busy, and compares nothing"))
+		return f.Missing(errors.New(notThere(StressNG.Spec.Tool) + "; another load kept the processors busy, and compares nothing"))
 	case !stress.OK():
 		return f.Missing(stress.Err)
 	case len(stress.Value.Failures) > 0:
@@ -64,6 +64,8 @@ func judgeComputing(r *Readings) Finding {
 		return f.Judged(Fail, fmt.Sprintf("%d results were wrong: %s", len(stress.Value.Failures), stress.Value.Failures[0]))
 	case !stress.Value.Done:
 		return f.Missing(errors.New("stress-ng did not come to a good end"))
+	case stress.Value.Skipped.V > 0, stress.Value.Ops["cpu"].Set && stress.Value.Ops["cpu"].V == 0:
+		return f.Missing(errors.New("stress-ng computed nothing, and calls that a success"))
 	}
 	f.Measured = 0.0
 	return f.Judged(Pass, "no result was wrong")

@@ -147,7 +147,7 @@ func cutEndMark(out []byte) (body []byte, rc int, ok bool) {
 func (e *Evidence) Usable() error {
 	switch e.Ended {
 	case EndedNoTool:
-		return fmt.Errorf("%s is not on the node", e.Probe)
+		return errors.New(notThere(toolOf(e.Probe)))
 	case EndedTimeout:
 		return fmt.Errorf("%s did not answer within %.0f s", e.Probe, e.Seconds)
 	case EndedLost:

@@ -72,11 +72,11 @@ func (t *MountTable) servers(f Finding, path string) Finding {
 			return f.Judged(Fail, "servers that do not answer: "+strings.Join(gone, ", "))
 		}
 		if !t.Asked["lfs-check"] || !t.Asked["lfs-df"] {
-			return f.Missing(errors.New("lfs is not on the node, or could not ask every server"))
+			return f.Missing(errors.New(notThere("lfs") + ", or could not ask every server"))
 		}
 	case "gpfs":
 		if !t.Asked["mmlsmount"] {
-			return f.Missing(errors.New("mmlsmount is not on the node, or gave no answer"))
+			return f.Missing(errors.New(notThere("mmlsmount") + ", or gave no answer"))
 		}
 	default:
 		return f.NotHere("no tool is known that asks the servers of " + m.Type)

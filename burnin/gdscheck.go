@@ -16,7 +16,7 @@ var GDSCheck = Probe[GDSReport]{
 		Name: "gdscheck",
 		Command: always(`(for g in gdscheck /usr/local/cuda/gds/tools/gdscheck /usr/local/cuda/gds/tools/gdscheck.py /usr/local/cuda-*/gds/tools/gdscheck; do
   command -v "$g" >/dev/null 2>&1 && { "$g" -p; exit $?; }
-done; echo "gdscheck is not in this image" >&2; exit 127)`),
+done; echo "` + notThere("gdscheck") + `" >&2; exit 127)`),
 		Phases:   []Phase{PhaseBefore},
 		Family:   "nvidia-smi",
 		Deadline: 2 * time.Minute,
@@ -111,8 +111,8 @@ func (r *GDSReport) line(section, line string) {
 func gdsFailure(text string) error {
 	low := strings.ToLower(text)
 	switch {
-	case strings.Contains(low, "not in this image"):
-		return errors.New("gdscheck is not in this image; use an image with it, or take the check out of the spec")
+	case strings.Contains(low, "not in this image"), strings.Contains(low, "not on the node"):
+		return errors.New(notThere("gdscheck") + "; install it, or take the check out of the spec")
 	case strings.Contains(low, "error"), strings.Contains(low, "failed"):
 		line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 		return errors.New("gdscheck failed: " + strings.TrimSpace(line))

@@ -15,7 +15,7 @@ import (
 var gpuCompute = Check{
 	Name:   "gpu.compute",
 	Title:  "Every GPU computes under load, and gives right results",
-	Probes: []string{GPUBurn.Spec.Name, DCGMDiag.Spec.Name},
+	Probes: []string{GPUBurn.Spec.Name, GPUFryer.Spec.Name, DCGMDiag.Spec.Name},
 	Judge:  judgeGPUCompute,
 }
 
@@ -26,11 +26,15 @@ func judgeGPUCompute(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Findi
 	}
 	reading := Read(r, GPUBurn, PhaseLoad)
 	if !reading.OK() {
-		ran := reading.Evidence != nil && reading.Evidence.Ended != EndedNoTool // then its silence counts
-		if other := computedByDCGM(r, p); other != nil && !ran {
-			return other
+		all := About(check, "all", fleetPart(p), reading.Ref)
+		if reading.Evidence != nil && reading.Evidence.Ended != EndedNoTool { // it ran: its silence counts
+			return []Finding{all.Missing(reading.Err)}
 		}
-		return []Finding{About(check, "all", fleetPart(p), reading.Ref).Missing(computedBy(r, reading.Err))}
+		out := fryerSays(r, p)
+		if other := computedByDCGM(r, p); other != nil {
+			return append(out, other...)
+		}
+		return append(out, all.Missing(computedBy(r, reading.Err)))
 	}
 	l := &reading.Value
 	parts := gpuParts(r, p)
@@ -133,7 +137,7 @@ func computedBy(r *Readings, why error) error {
 	for _, l := range Loads() {
 		e := r.rec.find(PhaseLoad, l.Name, "")
 		if isGPU(l.Busy[0]) && l.Alone == 0 && l.Name != GPUBurn.Spec.Name && e != nil && e.Ended != EndedNoTool {
-			return fmt.Errorf("gpu_burn is not on the node; %s kept the GPUs busy, and compares nothing", strings.TrimSuffix(l.Tool, "12"))
+			return fmt.Errorf("%s; %s kept the GPUs busy, and compares nothing", notThere(GPUBurn.Spec.Tool), strings.TrimSuffix(l.Tool, "12"))
 		}
 	}
 	return why

@@ -87,6 +87,14 @@ func FuzzStressNG(f *testing.F) {
 	fuzzParser(f, "stress-ng", "stress-ng: fail:  [1] cpu: x\nstress-ng: info:  [1] successful run completed in 1s\n")
 }
 
+func FuzzStressNGMemory(f *testing.F) {
+	fuzzParser(f, "stress-ng-memory", vmTaken+vmHogs+vmMetric+vmCounts+vmSuccess, vmHogs+vmBits, "stress-ng: info:  [1] dispatching hogs: 99999999999999999999 vm\nstress-ng: info:  [1] passed: -1\n")
+}
+
+func FuzzGPUFryer(f *testing.F) {
+	fuzzParser(f, "gpu-fryer", fryerHead+fryerBoth+fryerTail+fryerWell, fryerCrash, "GPU #999999: 1 Gflops/s (min: 1, max: 1, dev: 1)\nThrottling HW: true, Thermal SW: true, Thermal HW: true\n")
+}
+
 func FuzzPstore(f *testing.F) {
 	fuzzParser(f, "pstore", "#rackproof-pstore 2026-11-30T10:00:00Z /sys/fs/pstore/dmesg-efi-1\nPanic#1 Part1\n<0>[    9.0] Kernel panic - not syncing: x\n#rackproof-pstore-end\n", "#rackproof-pstore - \n")
 }

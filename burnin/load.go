@@ -15,7 +15,6 @@ type Load struct {
 	Name string
 	Busy []Class  // classes of part that it keeps busy
 	Tool string   // program that must be on the node; "" = shell only
-	From string   // the package or repository that brings Tool, for people
 	Bad  []string // words in its output that mean failure, whatever its exit status
 	// Alone is how long at most a load may take that measures: it runs before those
 	// that keep parts busy and beside nothing else, and ends when it has measured.
@@ -30,20 +29,22 @@ type Load struct {
 
 // Loads is the ordered list of what can measure a part or keep it busy. What runs alone
 // comes first, one after the other. Of the others that name the same first class, the
-// first whose tool is there is run.
+// first whose tool is there is run; a profile may prefer another order (load.order).
 func Loads() []Load {
 	return []Load{
-		{Name: "nvbandwidth", Busy: gpuClasses, Tool: "nvbandwidth", From: fromNVBandwidth, Alone: 15 * time.Minute, Check: gpuCopyName, Command: nvbandwidth},
-		{Name: "nccl", Busy: gpuClasses, Tool: "all_reduce_perf", From: "github.com/NVIDIA/nccl-tests", Alone: 10 * time.Minute, Check: gpuNCCLName, Command: allReduce},
-		{Name: "dcgm", Busy: gpuClasses, Tool: "dcgmi", From: "NVIDIA's package datacenter-gpu-manager-4-core", Alone: 90 * time.Minute, Check: gpuDCGMName, Command: dcgmDiag},
-		{Name: "stream", Busy: []Class{ClassDIMM}, Tool: "stream", From: "STREAM by John McCalpin, built for arrays of four times the caches", Alone: 5 * time.Minute, Check: memoryBandwidthName, Command: streamAll},
-		{Name: "gdsio", Busy: gpuClasses, Tool: "/usr/local/cuda/gds/tools/gdsio", From: "NVIDIA's package gds-tools", Alone: 5 * time.Minute, Check: gdsThroughputName, Command: gdsRead},
+		{Name: "nvbandwidth", Busy: gpuClasses, Tool: "nvbandwidth", Alone: 15 * time.Minute, Check: gpuCopyName, Command: nvbandwidth},
+		{Name: "nccl", Busy: gpuClasses, Tool: "all_reduce_perf", Alone: 10 * time.Minute, Check: gpuNCCLName, Command: allReduce},
+		{Name: "dcgm", Busy: gpuClasses, Tool: "dcgmi", Alone: 90 * time.Minute, Check: gpuDCGMName, Command: dcgmDiag},
+		{Name: "stream", Busy: []Class{ClassDIMM}, Tool: "stream", Alone: 5 * time.Minute, Check: memoryBandwidthName, Command: streamAll},
+		{Name: "gdsio", Busy: gpuClasses, Tool: "/usr/local/cuda/gds/tools/gdsio", Alone: 5 * time.Minute, Check: gdsThroughputName, Command: gdsRead},
 		{Name: "stress-ng", Busy: []Class{ClassCPU}, Tool: "stress-ng", Command: stressNG, Bad: []string{"stress-ng: fail:"}},
 		{Name: "cpu-loop", Busy: []Class{ClassCPU}, Command: cpuLoop},
 		{Name: "memory-stress", Busy: []Class{ClassDIMM}, Tool: "stressapptest", Command: stressMemory, Bad: []string{"Status: FAIL", "Hardware Error:"}},
+		{Name: "stress-ng-memory", Busy: []Class{ClassDIMM}, Tool: "stress-ng", Command: stressNGMemory, Bad: []string{"stress-ng: fail:"}},
 		{Name: "fio", Busy: []Class{ClassNVMe}, Tool: "fio", Command: fioRead},
 		{Name: "nvme-read", Busy: []Class{ClassNVMe}, Command: nvmeRead},
-		{Name: "gpu-burn", Busy: gpuClasses, Tool: "gpu_burn", From: "github.com/wilicc/gpu-burn", Command: gpuBurn, Bad: gpuBurnBad},
+		{Name: "gpu-burn", Busy: gpuClasses, Tool: "gpu_burn", Command: gpuBurn, Bad: gpuBurnBad},
+		{Name: "gpu-fryer", Busy: gpuClasses, Tool: "gpu-fryer", Command: gpuFryer, Bad: gpuFryerBad},
 		{Name: "dcgm-load", Busy: gpuClasses, Tool: "dcgmproftester12", Command: dcgmLoad},
 		{Name: "nvbandwidth-load", Busy: gpuClasses, Tool: "nvbandwidth", Command: nvbandwidthLoop},
 	}
@@ -56,9 +57,6 @@ var gpuBurnBad = []string{"FAULTY", "DIED!", "No clients are alive", "Couldn't i
 // gpuClasses are all classes of GPU.
 var gpuClasses = []Class{ClassSXM, ClassPCIeGPU}
 
-// fromNVBandwidth is where nvbandwidth comes from; -j is in it since version 0.5.
-const fromNVBandwidth = "github.com/NVIDIA/nvbandwidth, version 0.5 or newer"
-
 // LoadsFor leaves out of loads what measures for checks that the spec does not ask for.
 func LoadsFor(loads []Load, s *profiles.Spec) []Load {
 	return slices.DeleteFunc(slices.Clone(loads), func(l Load) bool { return l.Check != "" && !asked(s, l.Check) })
@@ -68,6 +66,7 @@ func LoadsFor(loads []Load, s *profiles.Spec) []Load {
 // no tool is there. A load without a first choice on the node is returned in missing, so
 // that the record says which program was not found.
 func choose(loads []Load, f *Facts, p *profiles.Profile) (chosen, missing []Load) {
+	loads = ordered(loads, p.Load.Order)
 	served := map[Class]bool{}
 	for _, l := range loads {
 		class := l.Busy[0]
@@ -88,6 +87,21 @@ func choose(loads []Load, f *Facts, p *profiles.Profile) (chosen, missing []Load
 		}
 	}
 	return chosen, missing
+}
+
+// ordered puts what the profile names before what it does not. What runs alone stays in
+// front.
+func ordered(loads []Load, order []string) []Load {
+	rank := func(l Load) int {
+		switch i := slices.Index(order, l.Name); {
+		case l.Alone > 0:
+			return -1
+		case i >= 0:
+			return i
+		}
+		return len(order)
+	}
+	return slices.SortedStableFunc(slices.Values(loads), func(a, b Load) int { return rank(a) - rank(b) })
 }
 
 // hasClass reports whether the node has, or should have, such parts.
@@ -122,13 +136,13 @@ func Notice(f *Facts, loads []Load, p *profiles.Profile, d time.Duration) string
 		case l.Alone > 0:
 			measures = append(measures, l.Tool)
 		case isGPU(class):
-			parts = append(parts, plural(f.GPUs, "GPU"))
+			parts = append(parts, l.by(plural(f.GPUs, "GPU")))
 		case class == ClassNVMe:
-			parts = append(parts, plural(f.NVMes, "NVMe drive")+" (reads only)")
+			parts = append(parts, l.by(plural(f.NVMes, "NVMe drive"))+" (reads only)")
 		case class == ClassCPU:
-			parts = append(parts, plural(f.CPUs, "CPU thread"))
+			parts = append(parts, l.by(plural(f.CPUs, "CPU thread")))
 		case class == ClassDIMM:
-			parts = append(parts, fmt.Sprintf("%.0f %% of the free memory", p.Load.MemoryShare.Number(profiles.Percent)))
+			parts = append(parts, l.by(fmt.Sprintf("%.0f %% of the free memory", p.Load.MemoryShare.Number(profiles.Percent))))
 		}
 	}
 	if len(parts) == 0 || d <= 0 {
@@ -146,17 +160,21 @@ func Notice(f *Facts, loads []Load, p *profiles.Profile, d time.Duration) string
 	return s.String()
 }
 
+// by says what loads a part.
+func (l *Load) by(part string) string {
+	if l.Tool == "" {
+		return part
+	}
+	return part + " with " + l.Tool
+}
+
 // missed says what is not done because a load's program is not on the node, and where
 // the program comes from.
 func (l *Load) missed() string {
-	from := ""
-	if l.From != "" {
-		from = " (" + l.From + ")"
-	}
 	if l.Alone > 0 {
-		return fmt.Sprintf("No %s: %s%s is not on the node.", l.Check, l.Tool, from)
+		return fmt.Sprintf("No %s: %s.", l.Check, notThere(l.Tool))
 	}
-	return fmt.Sprintf("No %s load: %s%s is not on the node, so what needs one is not run.", className(l.Busy[0]), l.Tool, from)
+	return fmt.Sprintf("No %s load: %s, so what needs one is not run.", className(l.Busy[0]), notThere(l.Tool))
 }
 
 func className(c Class) string {

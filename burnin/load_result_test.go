@@ -125,6 +125,8 @@ func TestProcessors(t *testing.T) {
 		{"not its end", "stress-ng: info:  [123] dispatching hogs: 8 cpu\n", 0, "not_run"},
 		{"unsuccessful", "stress-ng: info:  [123] unsuccessful run completed in 30.02s\n", 2, "not_run"},
 		{"something else", "sh: stress-ng: not found\n", 127, "not_run"},
+		{"nothing computed", "stress-ng: metrc: [123] cpu                    0     30.00      0.00      0.00         0.00           0.00\n" + good, 0, "not_run"},
+		{"skipped", "stress-ng: info:  [123] skipped: 8: cpu (8)\n" + good, 0, "not_run"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := judged(t, loadPage("stress-ng", "", c.err, c.exit), &profiles.Profile{}, newGPUParts, processors)

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -42,6 +43,7 @@ func TestChooseLoads(t *testing.T) {
 		{"copies only", standard, facts("nvbandwidth", "all_reduce_perf", "dcgmi", "gpu_burn", "stress-ng", "stressapptest"), "nvbandwidth stress-ng memory-stress gpu-burn", ""},
 		{"nothing that computes", standard, facts("nvbandwidth", "stressapptest"), "nvbandwidth cpu-loop memory-stress nvbandwidth-load", ""},
 		{"nothing that measures", strict, facts("gpu_burn", "stressapptest"), "cpu-loop memory-stress gpu-burn", "nvbandwidth nccl dcgm stream gdsio"},
+		{"memory without stressapptest", standard, facts("gpu-fryer", "stress-ng"), "stress-ng stress-ng-memory gpu-fryer", "nvbandwidth"},
 		{"nothing", standard, facts(), "cpu-loop", "nvbandwidth memory-stress gpu-burn"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -57,12 +59,55 @@ func TestChooseLoads(t *testing.T) {
 	}
 }
 
+// The profile says which of several programs is preferred; what it does not name keeps
+// its place behind, and what measures stays in front.
+func TestOrderOfLoads(t *testing.T) {
+	f := &Facts{GPUs: 8, NVMes: 2, CPUs: 64, tools: map[string]bool{"nvbandwidth": true, "gpu_burn": true, "gpu-fryer": true, "stress-ng": true, "stressapptest": true, "fio": true}}
+	for _, c := range []struct {
+		name  string
+		order []string
+		want  string
+	}{
+		{"none", nil, "nvbandwidth stress-ng memory-stress fio gpu-burn"},
+		{"of GPUs", []string{"gpu-fryer", "gpu-burn"}, "nvbandwidth gpu-fryer stress-ng memory-stress fio"},
+		{"of two classes", []string{"nvbandwidth-load", "stress-ng-memory"}, "nvbandwidth nvbandwidth-load stress-ng-memory stress-ng fio"},
+		{"not on the node", []string{"dcgm-load", "gpu-fryer"}, "nvbandwidth gpu-fryer stress-ng memory-stress fio"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := *gpuProfile(t, "hgx-h100-8")
+			p.Load.Order = c.order
+			loads := slices.DeleteFunc(Loads(), func(l Load) bool { return l.Alone > 0 && l.Name != "nvbandwidth" })
+			chosen, _ := choose(loads, f, &p)
+			if names(chosen) != c.want {
+				t.Errorf("chosen %q, want %q", names(chosen), c.want)
+			}
+			if c.order != nil && !strings.Contains(Notice(f, loads, &p, time.Minute), " with "+chosen[1].Tool) {
+				t.Errorf("the notice does not name %s: %s", chosen[1].Tool, Notice(f, loads, &p, time.Minute))
+			}
+		})
+	}
+}
+
+// A profile may name every load that keeps parts busy, and nothing else.
+func TestOrderKnowsEveryLoad(t *testing.T) {
+	field, _ := reflect.TypeFor[profiles.Load]().FieldByName("Order")
+	var want []string
+	for _, l := range Loads() {
+		if l.Alone == 0 {
+			want = append(want, l.Name)
+		}
+	}
+	if got := field.Tag.Get("enum"); got != strings.Join(want, ",") {
+		t.Errorf("profiles know %s, there are %s", got, strings.Join(want, ","))
+	}
+}
+
 func TestNotice(t *testing.T) {
 	p := gpuProfile(t, "hgx-h100-8")
 	f := &Facts{GPUs: 8, CPUs: 64, tools: map[string]bool{"nvbandwidth": true, "gpu_burn": true, "stress-ng": true, "stressapptest": true}}
 	got := Notice(f, Loads(), p, 10*time.Minute)
 	for _, want := range []string{
-		"Will first measure with nvbandwidth, then load 64 CPU threads, ", "and 8 GPUs for 10 min.",
+		"Will first measure with nvbandwidth, then load 64 CPU threads with stress-ng, ", "free memory with stressapptest and 8 GPUs with gpu_burn for 10 min.",
 		"No gpu.nccl: all_reduce_perf (github.com/NVIDIA/nccl-tests) is not on the node.", "No gpu.dcgm: dcgmi (NVIDIA's package ",
 	} {
 		if !strings.Contains(got, want) {

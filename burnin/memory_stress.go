@@ -16,7 +16,7 @@ import (
 var memoryStress = Check{
 	Name:   "memory.stress",
 	Title:  "Memory under load gives back what was written",
-	Probes: []string{MemoryStress.Spec.Name},
+	Probes: []string{MemoryStress.Spec.Name, StressNGMemory.Spec.Name},
 	Judge:  judgeMemoryStress,
 }
 
@@ -109,6 +109,11 @@ func judgeMemoryStress(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Fin
 	limit := p.Memory.StressErrors
 	reading := Read(r, MemoryStress, PhaseLoad)
 	f := About(check, "errors", memoryPart, reading.Ref)
+	if reading.Evidence == nil || reading.Evidence.Ended == EndedNoTool {
+		if other := Read(r, StressNGMemory, PhaseLoad); other.Evidence != nil && other.Evidence.Ended != EndedNoTool {
+			return []Finding{stressNGFound(About(check, "errors", memoryPart, other.Ref), other, limit)}
+		}
+	}
 	if !reading.OK() {
 		return []Finding{f.absent(reading.Err, limit)}
 	}
@@ -133,6 +138,31 @@ func judgeMemoryStress(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Fin
 	}
 	speed := About(check, "copied", memoryPart, reading.Ref).number(l.Copied, profiles.MBPerSecond, nil)
 	return []Finding{f, speed}
+}
+
+// stressNGFound judges what stress-ng compared, where it stands for stressapptest.
+func stressNGFound(f Finding, reading Reading[StressNGLog], limit *profiles.Limit) Finding {
+	if !reading.OK() {
+		return f.absent(reading.Err, limit)
+	}
+	l := &reading.Value
+	if wrong := l.mistakes(); len(wrong) > 0 {
+		return f.Number(float64(len(wrong)), profiles.Count, limit).Because("memory did not give back what was written: %s", wrong[0])
+	}
+	if len(l.Failures) > 0 {
+		return f.Missing(errors.New("stress-ng failed, and found no fault of memory: " + l.Failures[0]))
+	}
+	if err := l.Worked("vm"); err != nil {
+		return f.Missing(err)
+	}
+	if exit := reading.Evidence.Exit; exit != nil && *exit != 0 {
+		return f.Missing(fmt.Errorf("stress-ng says that all went well, and ended with exit status %d", *exit))
+	}
+	f = f.Number(0, profiles.Count, limit)
+	if l.Memory.Set {
+		return f.Because("%.1f GiB written and compared by stress-ng, no difference", l.Memory.V/1024)
+	}
+	return f.Because("memory written and compared by stress-ng, no difference")
 }
 
 // part is the DIMM where all faults are of one that the program names, else the memory.
@@ -162,12 +192,17 @@ func (l *MemoryStressLog) words(found float64) string {
 // time that stressapptest is given, so a share of it is set aside.
 const fillRate = 4096
 
-// stressMemory takes the profile's share of the memory that is free, or what can be
-// filled in a quarter of the time, if that is less.
-func stressMemory(p *profiles.Profile, d time.Duration) string {
+// memoryTaken sets seconds, and mb to the profile's share of the memory that is free, or
+// to what can be filled in a quarter of the time, if that is less.
+func memoryTaken(p *profiles.Profile, d time.Duration) string {
 	return fmt.Sprintf(`seconds=%d
 mb=$(while read -r name kb _; do [ "$name" = MemAvailable: ] && echo $((kb / 1024 * %d / 100)); done </proc/meminfo)
 most=$((seconds * %d))
-[ "$mb" -gt "$most" ] && mb=$most
-exec stressapptest -W -M "$mb" -s $((seconds - mb / %d))`, seconds(d), int(p.Load.MemoryShare.Number(profiles.Percent)), fillRate/4, fillRate)
+[ "$mb" -gt "$most" ] && mb=$most`, seconds(d), int(p.Load.MemoryShare.Number(profiles.Percent)), fillRate/4)
+}
+
+// stressMemory writes, copies and compares memory to the end of the time.
+func stressMemory(p *profiles.Profile, d time.Duration) string {
+	return memoryTaken(p, d) + fmt.Sprintf(`
+exec stressapptest -W -M "$mb" -s $((seconds - mb / %d))`, fillRate)
 }

@@ -125,7 +125,7 @@ func raidParts(readings []Reading[RAIDReport]) []Finding {
 		for _, c := range reading.Value.unasked() {
 			f := About("raid", "controller", Part{Class: ClassMachine, Name: "RAID controller " + c.Address, Address: c.Address}, reading.Ref)
 			f.Scope = profiles.Recorded
-			add(f.Missing(errors.New("its arrays were not asked for: neither storcli64, perccli64 nor ssacli is on the node, or gives an answer")))
+			add(f.Missing(errors.New("its arrays were not asked for: neither storcli64, perccli64 nor ssacli (of the controller's maker) is on the node, or gives an answer")))
 		}
 	}
 	return out

@@ -54,7 +54,9 @@ func readers() map[string]func(*Evidence) error {
 	reader(all, FabricManager)
 	reader(all, GDSCheck)
 	reader(all, StressNG)
+	reader(all, StressNGMemory)
 	reader(all, MemoryStress)
+	reader(all, GPUFryer)
 	reader(all, Fio)
 	return all
 }

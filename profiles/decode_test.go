@@ -80,6 +80,10 @@ func TestMistakesOfAProfile(t *testing.T) {
 			[]string{`t.yaml:3:13: unknown form "SXM5", did you mean "sxm"?`},
 		},
 		{
+			"unknown load", "load:\n  order: [gpu-burn, gpu-friar]",
+			[]string{`t.yaml:4:21: unknown order "gpu-friar", did you mean "gpu-fryer"?`},
+		},
+		{
 			"unknown check", "checks: {gpu.nvlnk: {not_applicable: none here}}",
 			[]string{`t.yaml:3:10: unknown check "gpu.nvlnk", did you mean "gpu.nvlink"?`},
 		},

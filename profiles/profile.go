@@ -305,6 +305,10 @@ type Power struct {
 type Load struct {
 	MemoryShare *Limit `yaml:"memory_share,omitempty" unit:"%"` // of the memory that is free, what a load may take; nil takes none
 	Silence     *Limit `yaml:"silence,omitempty" unit:"s"`      // longest time without a readable sample
+
+	// Order names the programs to prefer where several keep the same parts busy. Those it does not name come
+	// behind, in rackproof's own order; of each class of part the first that is on the node is run.
+	Order []string `yaml:"order,omitempty" enum:"stress-ng,cpu-loop,memory-stress,stress-ng-memory,fio,nvme-read,gpu-burn,gpu-fryer,dcgm-load,nvbandwidth-load"`
 }
 
 // Minutes are expectations that plans print and progress is told by. They judge nothing. Zero is not known.

@@ -1,0 +1,108 @@
+package burnin
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/rackproof/rackproof/profiles"
+)
+
+// fryerSays is what gpu-fryer proves for gpu.compute: that each GPU computed, how much,
+// and whether it was slowed. That the results were right it does not ask. It is nil where
+// gpu-fryer did not run.
+func fryerSays(r *Readings, p *profiles.Profile) []Finding {
+	const check = "gpu.compute"
+	reading := Read(r, GPUFryer, PhaseLoad)
+	if reading.Evidence == nil || reading.Evidence.Ended == EndedNoTool {
+		return nil
+	}
+	if !reading.OK() {
+		return []Finding{About(check, "computed", fleetPart(p), reading.Ref).Missing(reading.Err)}
+	}
+	l, parts := &reading.Value, gpuParts(r, p)
+	var out, rates []Finding
+	for i := range l.GPUs {
+		g := &l.GPUs[i]
+		part := toolGPU(parts, GPUFryer.Spec.Name, "", g.UUID, i)
+		about := func(quantity string) Finding { return About(check, quantity, part, reading.Ref) }
+		computed := l.computed(about("computed"), g, p)
+		out = append(out, computed)
+		if computed.Verdict != Pass {
+			continue
+		}
+		out = append(out, g.slowed(about, p.ClockReasons)...)
+		rate := about("rate").number(g.Mean, profiles.GFLOPS, nil) // the profile's floor is of gpu_burn's arithmetic
+		rate.Samples = statsOf(g.Rates)
+		rates = append(rates, rate)
+	}
+	out = append(out, withSiblings(rates, p.GPU.Siblings)...)
+	want, _ := wantedGPUs(p)
+	for i := len(l.GPUs); i < want; i++ {
+		out = append(out, About(check, "computed", toolGPU(parts, GPUFryer.Spec.Name, "", "", i), reading.Ref).
+			Missing(errors.New("gpu-fryer did not test this GPU")))
+	}
+	return out
+}
+
+// computed judges whether a GPU computed to the end, and told so often enough.
+func (l *FryerLog) computed(f Finding, g *FryerGPU, p *profiles.Profile) Finding {
+	f.Measured = float64(g.Reports)
+	switch why := l.why(); {
+	case !l.Healthy.Set:
+		return f.Missing(errors.New("gpu-fryer did not come to its end: its last word is missing" + why))
+	case !g.Listed:
+		return f.Missing(errors.New("gpu-fryer did not test this GPU" + why))
+	case !g.Mean.Set || g.Reports == 0 && g.Mean.V > 0:
+		return f.Missing(errors.New("gpu-fryer told no progress of it" + why))
+	case g.Reports == 0, g.Mean.V == 0:
+		if l.idle() { // the program or the driver, not each GPU at once
+			f.Class = ClassDriver
+		}
+		return f.Judged(Fail, "computed nothing"+why)
+	}
+	f = f.Number(float64(g.Reports), profiles.Count, p.GPU.Compute.Reports)
+	if f.Verdict == Fail {
+		return f.Missing(fmt.Errorf("gpu-fryer told progress of it %d times, the profile wants %s: load it longer", g.Reports, p.GPU.Compute.Reports))
+	}
+	return f.Because("%d reports, %.0f Gflop/s in %s", g.Reports, g.Mean.V, l.Precision)
+}
+
+// idle reports whether no GPU computed anything.
+func (l *FryerLog) idle() bool {
+	for _, g := range l.GPUs {
+		if g.Reports > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *FryerLog) why() string {
+	if all := append(l.Failures[:len(l.Failures):len(l.Failures)], l.Reasons...); len(all) > 0 {
+		return ": " + all[0]
+	}
+	return ""
+}
+
+// slowed judges the reasons that gpu-fryer saw, by the profile's table. Where it saw none
+// nothing is said: of several at once it tells none.
+func (g *FryerGPU) slowed(about func(string) Finding, table map[string]profiles.ClockReasonRule) []Finding {
+	var out []Finding
+	for _, name := range sortedKeys(g.Slowed) {
+		rule, known := table[name]
+		f := about("slowed_" + strings.TrimSuffix(name, "_slowdown"))
+		verdict := Unknown
+		if err := verdict.UnmarshalText([]byte(rule.Verdict)); !known || err != nil {
+			out = append(out, f.Missing(fmt.Errorf("gpu-fryer saw %s, which the profile's table does not judge", name)))
+			continue
+		}
+		f.Measured = float64(g.Slowed[name])
+		f.Provenance = &Provenance{Kind: string(profiles.FromVendor), Source: rule.Source}
+		if rule.Advice != "" {
+			f.Class = Class(rule.Advice)
+		}
+		out = append(out, f.Judged(verdict, fmt.Sprintf("%s: gpu-fryer saw it in %d of %d reports", rule.Meaning, g.Slowed[name], g.Reports)))
+	}
+	return out
+}
