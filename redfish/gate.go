@@ -26,11 +26,11 @@ func newGate(readers int) *gate {
 	return &gate{slots: semaphore.NewWeighted(int64(readers)), width: int64(readers)}
 }
 
-// enter waits for a place to read; the caller releases it.
+// enter waits for a place to read, or for all of them; the caller releases it.
 func (g *gate) enter(ctx context.Context) (release func(), err error) {
 	g.mu.Lock()
 	weight := int64(1)
-	if g.strained {
+	if g.strained || ctx.Value(singly{}) != nil {
 		weight = g.width
 	}
 	g.mu.Unlock()

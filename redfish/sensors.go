@@ -27,7 +27,8 @@ type plan struct {
 	mu      sync.Mutex
 	chassis []*chassisDoc
 	logs    []logPlace
-	bare    map[link]bool // collections that $expand leaves as links
+	bare    map[link]bool  // collections that $expand leaves as links
+	singles map[link]links // of a collection that is read one by one, what Vitals reads
 	skew    *time.Duration
 }
 
@@ -174,6 +175,7 @@ func (c *Client) singleSensors(ctx context.Context, uri link, unread *gaps) []Se
 			list = append(list, d.sensor(all[i]))
 		}
 	}
+	c.planVitals(uri, list)
 	return list
 }
 
