@@ -67,6 +67,16 @@ func (s BMCSensor) limits() SensorLimits {
 	return l
 }
 
+// or gives the limits that were known before where a short reading leaves them out, and
+// makes those that it states known.
+func (l SensorLimits) or(known *SensorLimits) SensorLimits {
+	if l == (SensorLimits{}) {
+		return *known
+	}
+	*known = l
+	return l
+}
+
 // apart drops pairs of limits between which no reading fits: some BMCs show 0 for
 // limits that are not set.
 func (l SensorLimits) apart() SensorLimits {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 )
 
@@ -19,8 +20,12 @@ var BMCSensors = Probe[SensorSet]{
 type SensorSet struct {
 	Sensors []BMCSensor
 	Note    BMCNote
+	Short   bool  // of fans, supplies and temperatures only, with limits only where they are new
 	Missing error // what could not be read, or nil
 }
+
+// BMCVitalsKey is under what provision writes the rows of a short reading.
+const BMCVitalsKey = "rackproof:vitals"
 
 // Kinds of sensor, as redfish names them.
 const (
@@ -65,6 +70,21 @@ func (s BMCSensor) asleep() bool {
 	return false
 }
 
+// keyed gives sensors with keys that are the same in every reading: sensors that bear
+// one name are told apart by their order.
+func keyed(list []BMCSensor) iter.Seq2[string, BMCSensor] {
+	return func(yield func(string, BMCSensor) bool) {
+		count := map[string]int{}
+		for _, s := range list {
+			name := s.Kind + "\x00" + strings.ToLower(s.Name)
+			count[name]++
+			if !yield(fmt.Sprintf("%s\x00%d", name, count[name]), s) {
+				return
+			}
+		}
+	}
+}
+
 func parseBMCSensors(e *Evidence) (SensorSet, error) {
 	body, _ := e.Body()
 	trimmed := bytes.TrimSpace(body)
@@ -81,6 +101,7 @@ func parseBMCSensors(e *Evidence) (SensorSet, error) {
 	set := SensorSet{Note: bodies.note, Missing: bodies.err()}
 	for _, b := range bodies.list {
 		if rows, ok := b.fields["sensors"].([]any); ok {
+			set.Short = set.Short || b.uri == BMCVitalsKey
 			set.Sensors = append(set.Sensors, ownSensors(b.uri, rows)...)
 		}
 	}

@@ -40,6 +40,8 @@ type sensorTrack struct {
 	first     int     // reading in which it was first read
 	last      int     // reading in which it was last read
 	lost      string  // how it is gone at the end
+	limits    SensorLimits
+	failing   bool // its latest reading was out of limits
 }
 
 // watchSensors reads all phases and samples. Readings before and after a load belong
@@ -98,28 +100,29 @@ func (w *sensorWatch) addSamples(r *Readings) (taken int) {
 	return taken
 }
 
-// take judges the sensors of one reading. Sensors that bear one name are told apart
-// by their order.
+// take judges the sensors of one reading.
 func (w *sensorWatch) take(i int, p *profiles.Profile) {
-	count := map[string]int{}
-	for _, s := range w.readings[i].set.Sensors {
-		name := s.Kind + "\x00" + strings.ToLower(s.Name)
-		count[name]++
-		key := fmt.Sprintf("%s\x00%d", name, count[name])
+	for key, s := range keyed(w.readings[i].set.Sensors) {
 		t := w.tracks[key]
 		if t == nil {
 			t = &sensorTrack{sensor: s, first: -1, last: -1}
 			w.tracks[key] = t
 			w.order = append(w.order, key)
 		}
-		t.take(s, i, w.readings[i].ref, p)
+		t.take(s, i, w.readings[i], p)
 	}
 }
 
-func (t *sensorTrack) take(s BMCSensor, at int, ref string, p *profiles.Profile) {
+func (t *sensorTrack) take(s BMCSensor, at int, m sensorMoment, p *profiles.Profile) {
+	if m.set.Short {
+		s.Limits = s.Limits.or(&t.limits)
+	} else {
+		t.limits = s.Limits
+	}
 	o := observe(s, p)
+	t.doubt(&o, m.set.Short)
 	if !o.judged {
-		if t.judged && t.last == at-1 {
+		if t.judged && t.lost == "" {
 			t.lost = "now gives no reading" + o.state()
 		}
 		return
@@ -136,16 +139,27 @@ func (t *sensorTrack) take(s BMCSensor, at int, ref string, p *profiles.Profile)
 	worse := o.verdict > t.verdict
 	further := o.verdict == t.verdict && s.Kind == sensorTemperature && s.Reading.V > t.worst.V
 	if worse || further {
-		t.sensor, t.verdict, t.why, t.ref, t.worst, t.limit, t.limitFrom = s, o.verdict, o.why, ref, s.Reading, o.limit, o.from
+		t.sensor, t.verdict, t.why, t.ref, t.worst, t.limit, t.limitFrom = s, o.verdict, o.why, m.ref, s.Reading, o.limit, o.from
 	}
+}
+
+// doubt takes a figure that one short reading alone shows for a remark: read once a
+// second for days, the bus of a healthy BMC misreads now and then. Two in a row, or a
+// whole reading, count.
+func (t *sensorTrack) doubt(o *observation, short bool) {
+	failed := o.judged && o.verdict == Fail
+	if failed && short && o.sensor.Kind != sensorState && !t.failing {
+		o.verdict, o.why = Warn, o.why+", in one short reading alone"
+	}
+	t.failing = failed
 }
 
 // findLost marks the sensors that the last reading no longer lists. A fan or a
 // supply that is no longer there is not only unread.
 func (w *sensorWatch) findLost() {
-	end := len(w.readings) - 1
+	end := w.lastWhole()
 	for _, t := range w.tracks {
-		if !t.judged || t.last == end {
+		if !t.judged || t.last >= end && t.lost == "" {
 			continue
 		}
 		if t.lost == "" {
@@ -157,6 +171,16 @@ func (w *sensorWatch) findLost() {
 			t.worst, t.limit = Opt[float64]{}, Opt[float64]{}
 		}
 	}
+}
+
+// lastWhole is the last reading that lists all there is; a short one leaves sensors out.
+func (w *sensorWatch) lastWhole() int {
+	for i := len(w.readings) - 1; i > 0; i-- {
+		if !w.readings[i].set.Short {
+			return i
+		}
+	}
+	return 0
 }
 
 var noInlet = regexp.MustCompile(`(?i)gpu|psu|p/s|power`)

@@ -31,8 +31,9 @@ const (
 // and the burn-in goes on.
 type bmcSource struct {
 	env   *Env
-	since time.Time // by our clock: when the log was first read
-	whole bool      // a whole reading under load was given
+	since time.Time                     // by our clock: when the log was first read
+	whole bool                          // a whole reading under load was given
+	told  map[string]redfish.Thresholds // limits that a short reading has shown, by sensor
 }
 
 // Collect implements burnin.Source. Its only error is that of ctx: a reading that we
@@ -71,6 +72,14 @@ func (s *bmcSource) collect(ctx context.Context, phase burnin.Phase) []*burnin.E
 type bmcRead struct {
 	command string
 	bodies  map[string]json.RawMessage
+	short   bool // one of thousands: it is written without indentation
+}
+
+func (r bmcRead) out() ([]byte, error) {
+	if r.short {
+		return json.Marshal(r.bodies)
+	}
+	return burnin.JSON(r.bodies)
 }
 
 // read makes evidence of one reading, of one that failed too.
@@ -98,7 +107,7 @@ func (e *Env) bmcEvidence(ctx context.Context, probe string, phase burnin.Phase,
 		got, err = how(ctx, c)
 	}
 	if err == nil {
-		ev.Out, err = burnin.JSON(got.bodies)
+		ev.Out, err = got.out()
 	}
 	ev.Seconds = time.Since(start).Seconds()
 	if got.command != "" {

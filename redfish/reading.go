@@ -40,6 +40,13 @@ type Thresholds struct {
 	LowerFatal    *float64 `json:"lower_fatal"`
 }
 
+// Equal reports whether two sets of limits are the same.
+func (t Thresholds) Equal(o Thresholds) bool {
+	same := func(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
+	return same(t.UpperFatal, o.UpperFatal) && same(t.UpperCritical, o.UpperCritical) && same(t.UpperCaution, o.UpperCaution) &&
+		same(t.LowerCaution, o.LowerCaution) && same(t.LowerCritical, o.LowerCritical) && same(t.LowerFatal, o.LowerFatal)
+}
+
 // LogEntry is one entry of a BMC's log: the IPMI system event log (SEL), or a
 // Redfish log service.
 type LogEntry struct {
