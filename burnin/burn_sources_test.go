@@ -22,8 +22,6 @@ type fakeBMC struct {
 	wholes        int
 	shorts        int
 	inFlight, max int
-	failed        time.Time // of the latest short reading that failed
-	afterFailure  []time.Time
 	rows          func(n int) string
 }
 
