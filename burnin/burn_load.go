@@ -123,18 +123,25 @@ func (b *burn) gpusFree(ctx context.Context) error {
 	if !b.facts.Has("nvidia-smi") {
 		return nil
 	}
-	out, err := b.node.Shell.Run(ctx, Command{
+	err := gpusIdle(ctx, b.node.Shell)
+	if errors.Is(err, ErrGPUBusy) {
+		release, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+		defer cancel()
+		_, _ = ReleaseNode(release, b.node.Shell, b.Root, b.Run)
+	}
+	return err
+}
+
+// gpusIdle is ErrGPUBusy where somebody works on the GPUs.
+func gpusIdle(ctx context.Context, sh Shell) error {
+	out, err := sh.Run(ctx, Command{
 		Line:     nodeLine("gpu-work", nil, "exec nvidia-smi --query-compute-apps=pid,process_name --format=csv,noheader"),
 		Deadline: 20 * time.Second,
 	})
 	if err != nil && out.Ended != EndedTimeout {
 		return err
 	}
-	work := bytes.TrimSpace(out.Out)
-	if out.Ended == EndedExit && out.Exit != nil && *out.Exit == 0 && len(work) > 0 {
-		release, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
-		defer cancel()
-		_, _ = ReleaseNode(release, b.node.Shell, b.Root, b.Run)
+	if work := bytes.TrimSpace(out.Out); out.Ended == EndedExit && out.Exit != nil && *out.Exit == 0 && len(work) > 0 {
 		return fmt.Errorf("%w%s. Wait for it or end it, then start again", ErrGPUBusy, firstLine(work))
 	}
 	return nil

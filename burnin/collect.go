@@ -83,7 +83,7 @@ func (n *Node) jobs(phase Phase, facts *Facts, found *survey) []job {
 		if p.Command != nil {
 			command = p.Command(n.profile())
 		}
-		if command == "" || !slices.Contains(p.Phases, phase) {
+		if command == "" || !p.runsIn(phase) {
 			continue
 		}
 		switch {

@@ -14,6 +14,8 @@ var gpuCount = Check{
 	Name:   "gpu.count",
 	Title:  "All GPUs are there and are the model of the profile",
 	Probes: []string{NvidiaSMI.Spec.Name, PCISysfs.Spec.Name, LSPCI.Spec.Name, BMCInventory.Spec.Name},
+	AtBoot: []string{"count", "present"},
+	Same:   true,
 	Judge:  judgeGPUCount,
 }
 

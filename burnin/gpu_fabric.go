@@ -13,6 +13,7 @@ var gpuFabric = Check{
 	Name:   "gpu.fabric",
 	Title:  "Every GPU has joined the NVSwitch fabric",
 	Probes: []string{NvidiaSMI.Spec.Name, FabricManager.Spec.Name},
+	AtBoot: []string{"state", "status"},
 	Judge:  judgeGPUFabric,
 }
 

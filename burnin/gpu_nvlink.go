@@ -14,6 +14,8 @@ var gpuNVLink = Check{
 	Name:   "gpu.nvlink",
 	Title:  "Every NVLink is up at its full rate",
 	Probes: []string{NVLink.Spec.Name},
+	AtBoot: []string{"links"},
+	Same:   true,
 	Judge:  judgeGPUNVLink,
 }
 

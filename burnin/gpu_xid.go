@@ -16,6 +16,7 @@ var gpuXID = Check{
 	Name:   "gpu.xid",
 	Title:  "The driver reported no error of a GPU or NVSwitch",
 	Probes: []string{KernelLog.Spec.Name},
+	AtBoot: []string{"xid"},
 	Judge:  judgeGPUXID,
 }
 

@@ -17,6 +17,8 @@ var ibLink = Check{
 	Name:   "ib.link",
 	Title:  "InfiniBand ports are linked at their rate, without a break",
 	Probes: []string{IBStatus.Spec.Name},
+	AtBoot: []string{"ports", "state", "rate"},
+	Same:   true,
 	Judge:  judgeIBLink,
 }
 

@@ -24,6 +24,7 @@ func Judge(rec *Record, p *profiles.Profile, s *profiles.Spec) Judgement {
 		NotRun:    []NotRun{},
 		NotTested: []string{},
 		Loads:     loadsOf(rec),
+		Boots:     rec.Meta.Boots,
 		Evidence:  evidenceIDs(rec),
 		Simulated: rec.Meta.Simulated,
 		Compare:   compareOf(p),
@@ -38,8 +39,10 @@ func Judge(rec *Record, p *profiles.Profile, s *profiles.Spec) Judgement {
 	j.dropOtherMachine()
 	j.addUnknownChecks(s)
 	j.NotRun = append(j.NotRun, attemptOpen(r, p, s)...)
-	if open := soakOpen(rec, s); open != nil {
-		j.NotRun = append(j.NotRun, *open)
+	for _, open := range []*NotRun{soakOpen(rec, s), bootsOpen(rec, s)} {
+		if open != nil {
+			j.NotRun = append(j.NotRun, *open)
+		}
 	}
 	if rec.Machine.Guessed {
 		j.NotRun = append(j.NotRun, NotRun{
@@ -73,7 +76,7 @@ func (j *Judgement) add(r *Readings, c Check, p *profiles.Profile, s *profiles.S
 		j.Findings = append(j.Findings, f)
 		return
 	}
-	findings := judgeSafely(c, r, p, s)
+	findings := r.atBoots(judgeSafely(c, r, p, s), c, p, s)
 	if len(findings) == 0 {
 		findings = []Finding{About(c.Name, "all", Part{Class: ClassMachine, Name: "machine"}).
 			Missing(fmt.Errorf("the check %s gave no answer; this is a fault of rackproof, please report it", c.Name))}

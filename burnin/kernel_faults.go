@@ -17,6 +17,7 @@ var kernelLog = Check{
 	Name:   "kernel.log",
 	Title:  "The kernel's log is whole and tells of no fault, and the machine stayed up",
 	Probes: []string{KernelLog.Spec.Name, Pstore.Spec.Name, Console.Spec.Name},
+	AtBoot: []string{"log"},
 	Judge:  judgeKernelLog,
 }
 

@@ -18,6 +18,7 @@ var memoryErrors = Check{
 	Name:   "memory.errors",
 	Title:  "No memory error was counted, recorded or logged",
 	Probes: []string{"edac", "ras", "kernel-log", "bmc-sel"},
+	AtBoot: []string{"uncorrected"},
 	Judge:  judgeMemoryErrors,
 }
 

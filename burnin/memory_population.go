@@ -15,6 +15,8 @@ var memoryPopulation = Check{
 	Name:   "memory.population",
 	Title:  "All DIMMs are there, of the right size, on every channel",
 	Probes: []string{"dmidecode", "bmc-inventory"},
+	AtBoot: []string{"count", "total", "channels"},
+	Same:   true,
 	Judge:  judgeMemoryPopulation,
 }
 

@@ -15,6 +15,8 @@ var nicLink = Check{
 	Name:   "nic.link",
 	Title:  "All network adapters are there, and the links of their ports hold",
 	Probes: []string{PCISysfs.Spec.Name, LSPCI.Spec.Name, KernelLog.Spec.Name},
+	AtBoot: []string{"count", "links_up", "speed"},
+	Same:   true,
 	Judge:  judgeNICLink,
 }
 

@@ -13,6 +13,8 @@ var nvmeCount = Check{
 	Name:   "nvme.count",
 	Title:  "All NVMe drives are there, and as large as ordered",
 	Probes: []string{"pci-sysfs", "lspci", "nvme-list", "bmc-inventory"},
+	AtBoot: []string{"count"},
+	Same:   true,
 	Judge:  judgeNVMeCount,
 }
 

@@ -16,6 +16,7 @@ var pcieErrors = Check{
 	Name:   "pcie.errors",
 	Title:  "Links lose no data, and repeat no more than is normal",
 	Probes: []string{"pci-sysfs", "kernel-log", "nvidia-smi"},
+	AtBoot: []string{"fatal"},
 	Judge:  judgePCIeErrors,
 }
 

@@ -16,6 +16,8 @@ var pcieLink = Check{
 	Name:   "pcie.link",
 	Title:  "Links are as wide and fast as they must be, over every hop",
 	Probes: []string{"pci-sysfs", "lspci", "nvidia-smi"},
+	AtBoot: []string{"width", "uplink_width"},
+	Same:   true,
 	Judge:  judgePCIeLink,
 }
 

@@ -17,6 +17,7 @@ type Readings struct {
 	samples map[*Evidence]any // slices of SampleReading
 
 	doubtful map[string]error // see doubts
+	started  []bootReadings   // see boots
 }
 
 type parsed struct {

@@ -43,6 +43,7 @@ type Meta struct {
 	Rackproof string    `json:"rackproof,omitempty"` // version that collected it
 	Simulated bool      `json:"simulated,omitempty"`
 	Restarts  []Restart `json:"restarts,omitempty"`
+	Boots     []Boot    `json:"boots,omitempty"` // reboot cycles, in their order
 	Notes     []string  `json:"notes,omitempty"` // what happened on the way: reconnects, clock jumps
 }
 

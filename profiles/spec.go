@@ -61,6 +61,7 @@ type Spec struct {
 	Condition        Condition        `yaml:"condition,omitempty" enum:"new,refurbished,in-service"`
 	OnFail           OnFail           `yaml:"on_fail,omitempty" enum:"stop-machine,drop-part-and-continue,continue"`
 	Soak             Soak             `yaml:"soak,omitempty"`
+	Reboots          Reboots          `yaml:"reboots,omitempty"`
 	ClockAfterRepair map[string]Clock `yaml:"clock_after_repair,omitempty" enum:"restart,part,continue"`           // by class of part, as the advice ladders; "default" for the others
 	Default          Scope            `yaml:"default,omitempty" enum:"required,recorded,out_of_scope"`             // of checks that Checks does not name
 	Checks           map[string]Scope `yaml:"checks,omitempty" keys:"check" enum:"required,recorded,out_of_scope"` // by check, or check/quantity, which goes before
@@ -75,6 +76,25 @@ type Soak struct {
 	Restarts int      `yaml:"restarts,omitempty"` // allowed without starting again
 	Pauses   int      `yaml:"pauses,omitempty"`   // allowed without starting again
 }
+
+// RebootKind is how a machine is restarted.
+type RebootKind string
+
+// The kinds. A cold start also trains every link anew from no power, so it stands for a warm one.
+const (
+	Warm RebootKind = "warm" // by its operating system
+	Cold RebootKind = "cold" // off and on again by its BMC, which keeps its own power
+)
+
+// Reboots is how often a machine is restarted behind its load, and what is there looked at behind each start: some
+// links and parts come up only sometimes.
+type Reboots struct {
+	Count int        `yaml:"count,omitempty"`
+	Kind  RebootKind `yaml:"kind,omitempty" enum:"warm,cold"` // "" = warm
+}
+
+// Proves reports whether a restart of kind k is one that is asked for.
+func (r Reboots) Proves(k RebootKind) bool { return k == Cold || k == Warm && r.Kind != Cold }
 
 // ScopeOf gives the scope of one quantity of a check: the entry check/quantity, else that of the check, else the
 // default. A spec that says nothing at all requires: silence must not make a machine pass.
