@@ -79,6 +79,7 @@ type Machine struct {
 	Login   BMCLogin `json:"bmc_login"`
 	SSH     SSH      `json:"ssh"`
 	Boot    Boot     `json:"boot"`
+	Reboots int      `json:"reboots,omitempty"` // reboot cycles instead of the spec's; 0 = the spec's
 
 	// Network is what the BMC's own port is to be; nil leaves it alone.
 	Network *redfish.NetworkWish `json:"bmc_network,omitempty"`

@@ -151,7 +151,8 @@ func (l *loader) shared(m *Machine, keys *map[string]profiles.Position, expect *
 				"known_hosts": func(n ast.Node) { l.str(&m.SSH.KnownHosts)(n); m.SSH.KnownHosts = l.path(m.SSH.KnownHosts) },
 			})
 		},
-		"via": l.str(&m.Via),
+		"via":     l.str(&m.Via),
+		"reboots": l.integer(&m.Reboots, 1),
 		"boot": func(n ast.Node) {
 			l.fields(n, "boot", field{"image": l.str(&m.Boot.Image), "method": l.method(&m.Boot.Method), "console": l.yes(&m.Boot.Console)})
 		},

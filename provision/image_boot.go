@@ -14,6 +14,7 @@ type imageBoot struct {
 	begun    func() bool             // the host has shown that it boots
 	nobody   func() (why, do string) // when it has not
 	drive    *mediaBoot              // into which the image goes first; nil where the host fetches it
+	again    string                  // begins the names of its acts, where one step boots it more than once
 }
 
 // imageBoot prepares the boot of this attempt and makes its ticket; nothing is done to the
@@ -32,11 +33,15 @@ func (e *Env) imageBoot(ctx context.Context, c BMC, method BootMethod) (imageBoo
 // ready makes the next start of the host this boot.
 func (b imageBoot) ready(ctx context.Context, e *Env, c BMC) error {
 	if b.drive != nil {
-		if err := e.Act(ctx, b.drive.insertAct()); err != nil {
+		insert := b.drive.insertAct()
+		insert.Name = b.again + insert.Name
+		if err := e.Act(ctx, insert); err != nil {
 			return err
 		}
 	}
-	return e.Act(ctx, e.overrideAct(c, b.override, b.begun))
+	override := e.overrideAct(c, b.override, b.begun)
+	override.Name = b.again + override.Name
+	return e.Act(ctx, override)
 }
 
 // fromUs boots an image of ours once, and empties the virtual drive when the host has

@@ -69,7 +69,7 @@ func publicFacts(f Facts) map[string]string {
 	out := map[string]string{}
 	for _, k := range slices.Sorted(maps.Keys(f)) {
 		switch k {
-		case FactBIOSFound, FactBIOSLines, FactResult, FactLine, FactLadder, FactHostKey:
+		case FactBIOSFound, FactBIOSLines, factReboot, FactResult, FactLine, FactLadder, FactHostKey:
 		default:
 			out[k] = f[k]
 		}

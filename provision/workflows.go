@@ -17,6 +17,7 @@ func Qualify() Workflow {
 		{Step: boot{}, Timeout: 30 * time.Minute, Tries: 2},                       // the live image, or the installed system
 		{Step: waitSSH{}, Timeout: 30 * time.Minute, Tries: 2},                    // is the host that answers this machine
 		{Step: burnIn{}, Timeout: 14 * 24 * time.Hour, Tries: 3, Loads: true},     // measure
+		{Step: rebootCycle{}, Timeout: 3 * 24 * time.Hour, Tries: 3},              // only where spec or batch asks for it
 		{Step: handover{}, Timeout: 45 * time.Minute, Tries: 2},                   // as it was found
 		{Step: report{}, Timeout: 10 * time.Minute, Tries: 2, Always: true},       // judge
 	}}

@@ -32,6 +32,8 @@ func (h *host) run(request string, stdin io.Reader) reply {
 			return reply{out: h.now().survey(args)}
 		case "gpu-work": // nobody else works here
 			return h.now().nvidiaSMI([]string{"--query-compute-apps"})
+		case "reboot":
+			return h.reboot(args)
 		}
 		return h.side(verb, args, stdin)
 	}

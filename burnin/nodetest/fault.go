@@ -23,17 +23,7 @@ var Faults = []Fault{
 		g.Width = 8
 		return m.narrow(g.Address, 8)
 	}},
-	{"nvlink-down", "one NVLink of one GPU does not train", func(m *Machine) error {
-		g, err := m.gpu(2)
-		if err != nil {
-			return err
-		}
-		if m.GPUKind.Links == 0 {
-			return fmt.Errorf("%s has no NVLink", m.Profile)
-		}
-		g.DownLinks = []int{7}
-		return nil
-	}},
+	{"nvlink-down", "one NVLink of one GPU does not train", nvlinkDown},
 	{"dimm-missing", "a DIMM is not seen", func(m *Machine) error {
 		i := len(m.DIMMs) * 5 / 8
 		d := m.DIMMs[i]
@@ -89,10 +79,31 @@ var Faults = []Fault{
 		m.Logged = append(m.Logged, Logged{"Critical", "Memory", "[MEM-0002] Uncorrectable ECC @" + slot})
 		return nil
 	}},
+	{"nvlink-sometimes", "one NVLink of one GPU trains in two of three starts", everyThird(nvlinkDown)},
 	{"hung-nvidia-smi", "nvidia-smi never returns", func(m *Machine) error {
 		m.HungSMI = true
 		return nil
 	}},
+}
+
+// everyThird shows a fault in every third start of a machine only.
+func everyThird(plant func(*Machine) error) func(*Machine) error {
+	return func(m *Machine) error {
+		m.Sometimes = plant
+		return plant(m.clone()) // it must be able to have it
+	}
+}
+
+func nvlinkDown(m *Machine) error {
+	g, err := m.gpu(2)
+	if err != nil {
+		return err
+	}
+	if m.GPUKind.Links == 0 {
+		return fmt.Errorf("%s has no NVLink", m.Profile)
+	}
+	g.DownLinks = []int{7}
+	return nil
 }
 
 // FaultNames lists the names that Break accepts.

@@ -32,10 +32,11 @@ type Machine struct {
 	Driver  string // user-space library
 	Module  string // loaded kernel module; differs after an update without restart
 
-	HungSMI  bool     // nvidia-smi never comes back
-	GDS      string   // path that cuFile takes: "nvfs", or "compat"
-	Impostor *Machine // another machine that answers at this one's host address
-	Logged   []Logged // what the BMC logs after each boot, beside what it always does
+	HungSMI   bool                 // nvidia-smi never comes back
+	GDS       string               // path that cuFile takes: "nvfs", or "compat"
+	Sometimes func(*Machine) error // plants what is wrong in every third start only; nil = nothing
+	Impostor  *Machine             // another machine that answers at this one's host address
+	Logged    []Logged             // what the BMC logs after each boot, beside what it always does
 
 	faults []string
 }

@@ -25,6 +25,8 @@ type Node struct {
 	mu      sync.Mutex
 	machine *Machine
 	up      *host
+	starts  int    // since there is this node
+	restart func() // what the operating system calls to restart the machine; nil = it cannot
 
 	counting sync.Mutex
 	counts   map[string]int
@@ -71,6 +73,13 @@ func (n *Node) SetMachine(m *Machine) {
 	n.machine = m
 }
 
+// OnRestart sets what happens when somebody lets the operating system restart the machine.
+func (n *Node) OnRestart(restart func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.restart = restart
+}
+
 // Up reports whether the host answers.
 func (n *Node) Up() bool {
 	n.mu.Lock()
@@ -100,7 +109,15 @@ func (n *Node) Boot(ctx context.Context, b Boot) error {
 	if err != nil {
 		return fmt.Errorf("simulated node %s: %w", n.machine.Name, err)
 	}
-	n.up = newHost(n.machine.clone(), b, n.act)
+	n.starts++
+	m := n.machine.clone()
+	if m.Sometimes != nil && n.starts%3 == 0 {
+		if err := m.Sometimes(m); err != nil {
+			return errors.Join(err, l.Close())
+		}
+	}
+	n.up = newHost(m, b, n.act)
+	n.up.restart = n.restart
 	n.up.serve(l, b, n.log)
 	n.act("boot")
 	return nil
@@ -128,6 +145,8 @@ type host struct {
 	folder *folder // of rackproof; one holds the node at a time
 	units  []*unit // of this boot, also of folders that are gone
 	count  func(act string)
+
+	restart func() // of the machine
 }
 
 func newHost(m *Machine, b Boot, count func(string)) *host {
@@ -170,6 +189,19 @@ func (h *host) session(s ssh.Session) {
 	_, _ = io.WriteString(s, r.out)
 	_, _ = io.WriteString(s.Stderr(), r.err)
 	_ = s.Exit(r.exit)
+}
+
+// reboot restarts the machine, where it is still in the boot that is named.
+func (h *host) reboot(args []string) reply {
+	switch {
+	case len(args) != 1 || args[0] != h.base.BootID:
+		return reply{out: "other boot\n"}
+	case h.restart == nil:
+		return reply{err: "reboot: not permitted\n", exit: 1}
+	}
+	h.count("reboot")
+	go h.restart()
+	return reply{out: "ordered\n"}
 }
 
 // now is the operating system at this moment.

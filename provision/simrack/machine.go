@@ -54,6 +54,7 @@ func startMachine(ctx context.Context, spec MachineSpec, place *reservation, log
 		return m, err
 	}
 	m.node = nodetest.NewNode(m.hardware, place.addr, m.log)
+	m.node.OnRestart(func() { m.bmc.RestartHost() })
 	m.bmc, err = redfishtest.Start(ctx, redfishtest.Options{
 		Tree: m.tree, User: login.User, Password: login.Password,
 		PowerDelay: opts.PowerDelay, POSTDelay: opts.POSTDelay, TaskDelay: opts.PowerDelay,

@@ -53,6 +53,15 @@ func (b *BMC) SetPower(on bool) {
 	}
 }
 
+// RestartHost is a restart that the host's operating system orders: no act of the BMC.
+func (b *BMC) RestartHost() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s := b.systems[0]; s.power == powerOn {
+		s.restart()
+	}
+}
+
 // Started tells that the first system began to start: its LastResetTime moves
 // on, staged BIOS values and firmware that waited for it take effect, and a boot
 // override for once is used up. It returns what the override chose. For a machine
