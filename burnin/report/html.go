@@ -41,7 +41,7 @@ func render(w io.Writer, name string, data any) error {
 		"css":   func() template.CSS { return template.CSS(css) }, //nolint:gosec // our own embedded stylesheet
 		"short": short, "when": when, "words": words, "plain": plain, "value": value, "limit": limitText,
 		"verdict": verdictText, "scope": scopeText, "partid": PartID, "clip": clip, "join": func(s []string) string { return strings.Join(s, ", ") },
-		"brief": brief, "underload": underLoad, "ladder": ladder, "bad": bad, "more": more, "lines": lines, "open": open, "waived": waived, "delivered": delivered,
+		"brief": brief, "underload": underLoad, "restarted": restarted, "ladder": ladder, "bad": bad, "more": more, "lines": lines, "open": open, "waived": waived, "delivered": delivered,
 	}
 	t, err := template.New(name).Funcs(funcs).ParseFS(files, name)
 	if err != nil {
@@ -195,6 +195,26 @@ func underLoad(m *Machine) string {
 		return "nothing; " + asked
 	}
 	return strings.Join(loads, ", ") + "; " + asked
+}
+
+// restarted says how often the machine was restarted and looked at behind it, and how long
+// it took to come back; "" where nobody asked for it.
+func restarted(m *Machine) string {
+	if len(m.Boots) == 0 {
+		return m.Record.Machine.Facts["reboots"]
+	}
+	kinds, slowest := map[profiles.RebootKind]int{}, time.Duration(0)
+	for _, b := range m.Boots {
+		kinds[b.Kind]++
+		slowest = max(slowest, b.Up.Sub(b.Down))
+	}
+	var words []string
+	for _, kind := range []profiles.RebootKind{profiles.Cold, profiles.Warm} {
+		if n := kinds[kind]; n > 0 {
+			words = append(words, fmt.Sprintf("%d times %s", n, kind))
+		}
+	}
+	return fmt.Sprintf("%s, back after %s at most", strings.Join(words, " and "), slowest.Round(time.Second))
 }
 
 // brief is value, cut to what a column of page 1 holds.

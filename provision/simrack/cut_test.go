@@ -71,18 +71,24 @@ func cutAll(t *testing.T, method string, lost, once []string) {
 		batch.Machines[i].LoadedWatts, batch.Machines[i].Poll = 1, batch.Limits.Poll
 	}
 	c := &cutter{t: t, state: t.TempDir(), batch: batch, login: rack.Login(), moments: rand.New(rand.NewPCG(2026, 5))}
+	checkOnce(t, c.carry(), rack.Acts(), once)
+}
+
+// carry lives until the run is finished.
+func (c *cutter) carry() *provision.Run {
+	c.t.Helper()
 	lives, run := 0, (*provision.Run)(nil)
 	for ; run == nil || !run.Finished(); lives++ {
 		if lives > 80 {
-			t.Fatalf("still not finished after %d lives:\n%s", lives, states(run))
+			c.t.Fatalf("still not finished after %d lives:\n%s", lives, states(run))
 		}
 		run = c.life()
 	}
-	t.Logf("%d lives", lives)
+	c.t.Logf("%d lives", lives)
 	if lives < 5 {
-		t.Errorf("%d lives: hardly cut at all", lives)
+		c.t.Errorf("%d lives: hardly cut at all", lives)
 	}
-	checkOnce(t, run, rack.Acts(), once)
+	return run
 }
 
 // checkOnce compares what was done on each machine with the one without a fault.
