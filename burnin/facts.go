@@ -69,28 +69,30 @@ echo "nvmes $n"
 if [ -r /etc/rackproof/stand-ins ]; then
 	while read -r t; do echo "stand-in $t"; done </etc/rackproof/stand-ins
 fi
-for t; do command -v "$t" >/dev/null 2>&1 && echo "tool $t"; done
+for t; do case $t in *' '*) ;; *) command -v "$t" >/dev/null 2>&1 && echo "tool $t" ;; esac; done
 echo end`
 
 // askLimit bounds a short question to the node. It is far above what a healthy node
 // needs, because one that is busy, or emulated, answers slowly and is not broken.
 const askLimit = 90 * time.Second
 
-// askFacts asks the node about itself and which of tools it has.
-func askFacts(ctx context.Context, sh Shell, tools []string) (*Facts, error) {
+// askNode asks the node about itself, which of tools it has, and in the same round trip
+// for the survey of probes.
+func askNode(ctx context.Context, sh Shell, tools []string, probes []ProbeSpec) (*Facts, *survey, error) {
+	sections, script := surveyScript(probes)
 	began := time.Now()
-	out, err := sh.Run(ctx, Command{Line: nodeLine("facts", tools, factsScript), Deadline: askLimit})
+	out, err := sh.Run(ctx, Command{Line: nodeLine("facts", append(tools, sections...), factsScript+script), Deadline: askLimit})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	f, err := parseFacts(out.Out)
 	if err != nil {
-		return nil, fmt.Errorf("the node does not answer as a Linux host does (%s): %w%s", endWords(out), err, firstLine(out.Err))
+		return nil, nil, fmt.Errorf("the node does not answer as a Linux host does (%s): %w%s", endWords(out), err, firstLine(out.Err))
 	}
 	if clock, err := time.Parse(time.RFC3339, f.Clock); err == nil {
 		f.skew = clock.Sub(began.Add(time.Since(began) / 2)).Round(time.Second)
 	}
-	return f, nil
+	return f, parseSurvey(out.Out), nil
 }
 
 func parseFacts(b []byte) (*Facts, error) {
@@ -103,9 +105,11 @@ func parseFacts(b []byte) (*Facts, error) {
 	whole := false
 	for line := range bytes.Lines(b) {
 		key, value, _ := strings.Cut(strings.TrimSpace(string(line)), " ")
-		switch {
-		case key == "end":
+		if key == "end" { // the survey is behind it
 			whole = true
+			break
+		}
+		switch {
 		case key == "tool":
 			f.tools[value] = true
 		case key == "gpu":
@@ -141,8 +145,8 @@ func tools(probes []ProbeSpec, more ...string) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// survey is what a second round trip brings: the instances of probes that are run
-// once per device, and the versions of tools.
+// survey is what is asked beside the facts: the instances of probes that are run once
+// per device, and the versions of tools.
 type survey struct {
 	instances map[string][]string
 	versions  map[string]string
@@ -150,15 +154,15 @@ type survey struct {
 
 const sectionMark = "#rackproof-section "
 
-// askSurvey runs every Instances and Version line of probes whose tool is there,
-// in one round trip; vendor tools that may hang come last, so that a hang costs
-// no more than their versions.
-func askSurvey(ctx context.Context, sh Shell, probes []ProbeSpec) (*survey, error) {
-	var script strings.Builder
-	var names []string
+// surveyScript runs every Instances and Version line of probes whose tool is there;
+// vendor tools that may hang come last, so that a hang costs no more than their
+// versions.
+func surveyScript(probes []ProbeSpec) (sections []string, script string) {
+	var b strings.Builder
 	section := func(kind string, p ProbeSpec, line string) {
-		names = append(names, kind+" "+p.Name)
-		fmt.Fprintf(&script, "\necho '%s%s %s'\n{ %s\n} 2>/dev/null </dev/null | head -n 200", sectionMark, kind, p.Name, line)
+		sections = append(sections, kind+" "+p.Name)
+		fmt.Fprintf(&b, "\nif command -v %s >/dev/null 2>&1; then echo '%s%s %s'; { %s\n} 2>/dev/null </dev/null | head -n 200; fi",
+			shellQuote(or(p.Tool, "sh")), sectionMark, kind, p.Name, line)
 	}
 	for _, p := range probes {
 		if p.Instances != "" {
@@ -172,20 +176,11 @@ func askSurvey(ctx context.Context, sh Shell, probes []ProbeSpec) (*survey, erro
 			section("version", p, p.Version)
 		}
 	}
-	s := &survey{instances: map[string][]string{}, versions: map[string]string{}}
-	if len(names) == 0 {
-		return s, nil
-	}
-	script.WriteString("\necho '" + sectionMark + "end'")
-	out, err := sh.Run(ctx, Command{Line: nodeLine("survey", names, script.String()), Deadline: askLimit})
-	if err != nil {
-		return nil, err
-	}
-	s.parse(out.Out)
-	return s, nil
+	return sections, b.String()
 }
 
-func (s *survey) parse(b []byte) {
+func parseSurvey(b []byte) *survey {
+	s := &survey{instances: map[string][]string{}, versions: map[string]string{}}
 	var kind, probe string
 	lines := bufio.NewScanner(bytes.NewReader(b))
 	for lines.Scan() {
@@ -202,6 +197,7 @@ func (s *survey) parse(b []byte) {
 			s.versions[probe] = line
 		}
 	}
+	return s
 }
 
 func endWords(o Output) string {

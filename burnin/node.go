@@ -22,8 +22,14 @@ type Node struct {
 	Progress func(Progress)    // may be nil
 	Log      *slog.Logger      // may be nil
 
-	mu      sync.Mutex
-	surveys map[string]*survey // by boot id
+	mu   sync.Mutex
+	seen *bootSeen // of the last boot that was looked at
+}
+
+// bootSeen is what probes need to know of a boot of the node.
+type bootSeen struct {
+	facts  *Facts
+	survey *survey
 }
 
 // Progress says what is going on, for a line on a terminal or an event.
@@ -38,7 +44,8 @@ type Progress struct {
 // Facts asks the node about itself. more are tools to look for beside those of
 // the probes.
 func (n *Node) Facts(ctx context.Context, more ...string) (*Facts, error) {
-	return askFacts(ctx, n.Shell, tools(n.Probes, append(more, "sudo")...))
+	f, _, err := askNode(ctx, n.Shell, tools(n.Probes, append(more, "sudo")...), nil)
+	return f, err
 }
 
 // Collect runs the probes of a phase and returns their evidence in the order of
@@ -48,28 +55,29 @@ func (n *Node) Collect(ctx context.Context, phase Phase) ([]*Evidence, error) {
 	return n.collect(ctx, phase, nil, nil)
 }
 
-// surveyed returns the survey of the current boot.
-func (n *Node) surveyed(ctx context.Context, f *Facts) (*survey, error) {
+// look returns what is known of the node, and asks where nothing is. The node says
+// itself when that has become too old: nothing of a phase runs in another boot.
+func (n *Node) look(ctx context.Context) (*bootSeen, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if s := n.surveys[f.BootID]; s != nil {
-		return s, nil
+	if n.seen != nil {
+		return n.seen, nil
 	}
-	var there []ProbeSpec
-	for _, p := range n.Probes {
-		if f.Has(p.Tool) {
-			there = append(there, p)
-		}
-	}
-	s, err := askSurvey(ctx, n.Shell, there)
+	f, s, err := askNode(ctx, n.Shell, tools(n.Probes, "sudo"), n.Probes)
 	if err != nil {
 		return nil, err
 	}
-	if n.surveys == nil {
-		n.surveys = map[string]*survey{}
+	n.seen = &bootSeen{f, s}
+	return n.seen, nil
+}
+
+// forget makes the next look ask again.
+func (n *Node) forget(old *bootSeen) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.seen == old {
+		n.seen = nil
 	}
-	n.surveys[f.BootID] = s
-	return s, nil
 }
 
 func (n *Node) profile() *profiles.Profile {
@@ -98,46 +106,42 @@ const nodeMark = " #rackproof "
 // nodeLine makes a command line of ours: the first line sets the arguments of the
 // script and says what it is for, so that a simulated node can answer in its place.
 func nodeLine(verb string, args []string, script string) string {
-	quoted := make([]string, len(args))
-	for i, a := range args {
-		quoted[i] = shellQuote(a)
+	return "set -- " + quoteWords(args) + nodeMark + verb + "\n" + strings.TrimPrefix(script, "\n")
+}
+
+func quoteWords(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = shellQuote(w)
 	}
-	return "set -- " + strings.Join(quoted, " ") + nodeMark + verb + "\n" + strings.TrimPrefix(script, "\n")
+	return strings.Join(quoted, " ")
 }
 
 // NodeCall reads a command line that a Node sends and that is no probe: "facts"
-// (arguments: tools), "survey" (arguments: "instances PROBE", "version PROBE"), and
-// the verbs of nodeside.sh. ok is false for every other line.
+// (arguments: tools, and "instances PROBE", "version PROBE"), "phase" (see PhaseJobs),
+// and the verbs of nodeside.sh. ok is false for every other line.
 func NodeCall(line string) (verb string, args []string, ok bool) {
-	head, _, _ := strings.Cut(line, "\n")
-	rest, ok := strings.CutPrefix(head, "set -- ")
+	rest, ok := strings.CutPrefix(line, "set -- ")
 	if !ok {
 		return "", nil, false
 	}
-	words, verb, ok := cutLast(rest, nodeMark)
-	if !ok {
+	args, rest, err := shellWords(rest)
+	if err != nil {
 		return "", nil, false
 	}
-	args, err := shellWords(words)
-	return verb, args, err == nil
-}
-
-func cutLast(s, sep string) (before, after string, ok bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
+	verb, ok = strings.CutPrefix(rest, strings.TrimPrefix(nodeMark, " "))
+	verb, _, _ = strings.Cut(verb, "\n")
+	return verb, args, ok
 }
 
 func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// shellWords splits what shellQuote joined with blanks.
-func shellWords(s string) ([]string, error) {
-	var words []string
-	for s = strings.TrimSpace(s); s != ""; s = strings.TrimLeft(s, " ") {
+// shellWords takes off s what shellQuote joined with blanks; rest begins with what is
+// not quoted.
+func shellWords(s string) (words []string, rest string, err error) {
+	for s = strings.TrimLeft(s, " "); strings.HasPrefix(s, "'") || strings.HasPrefix(s, `\'`); s = strings.TrimLeft(s, " ") {
 		var word strings.Builder
 		for s != "" && s[0] != ' ' {
 			if rest, ok := strings.CutPrefix(s, `\'`); ok {
@@ -146,16 +150,16 @@ func shellWords(s string) ([]string, error) {
 				continue
 			}
 			if s[0] != '\'' {
-				return nil, fmt.Errorf("word not quoted at %.20q", s)
+				return nil, s, fmt.Errorf("word not quoted at %.20q", s)
 			}
 			inner, rest, ok := strings.Cut(s[1:], "'")
 			if !ok {
-				return nil, errors.New("quote not closed")
+				return nil, s, errors.New("quote not closed")
 			}
 			word.WriteString(inner)
 			s = rest
 		}
 		words = append(words, word.String())
 	}
-	return words, nil
+	return words, s, nil
 }

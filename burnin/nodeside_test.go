@@ -181,8 +181,7 @@ func sessionOf(t *testing.T, sid int) []string {
 		if err != nil {
 			continue
 		}
-		_, rest, _ := cutLast(string(b), ") ")
-		f := strings.Fields(rest)
+		f := strings.Fields(string(b[bytes.LastIndex(b, []byte(") "))+1:]))
 		if len(f) > 3 && f[0] != "Z" && f[3] == strconv.Itoa(sid) {
 			live = append(live, s)
 		}

@@ -13,7 +13,8 @@ import (
 // Redialer is a Shell that outlives its connection: when it is lost, it dials
 // again for as long as Patience says and runs the command once more. All commands
 // of a Node can be run twice. A command that is lost twice stays lost: it may be
-// the reason. Safe for concurrent use.
+// the reason. One that streams (Command.Stdout) is not run again here: part of it has
+// come, and who gave it knows what is left. Safe for concurrent use.
 type Redialer struct {
 	Dial     func(context.Context) (Shell, error)
 	Patience time.Duration // how long to dial before giving up; 0 = five minutes
@@ -29,6 +30,10 @@ var ErrNodeLost = errors.New("the node does not come back")
 
 // errLostTwice means that the same command lost the connection twice.
 var errLostTwice = errors.New("lost twice by the same command")
+
+// errDropped means that the connection was lost under a command that streams, and that
+// the next command is run on a new one.
+var errDropped = errors.New("connection lost")
 
 const defaultPatience = 5 * time.Minute
 
@@ -66,6 +71,9 @@ func (r *Redialer) Run(ctx context.Context, c Command) (Output, error) {
 			return out, err
 		}
 		r.drop(sh, err)
+		if c.Stdout != nil {
+			return out, fmt.Errorf("%w: %w", errDropped, err)
+		}
 		if again {
 			return out, fmt.Errorf("%w: %w", errLostTwice, err)
 		}

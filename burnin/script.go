@@ -47,7 +47,7 @@ func writeScriptProbe(b *strings.Builder, spec ProbeSpec, command string) error 
 	if !probeName.MatchString(spec.Name) {
 		return fmt.Errorf("not a probe name")
 	}
-	seconds := int(deadlineOf(spec, false).Seconds())
+	seconds := int(deadlineOf(spec).Seconds())
 	if spec.Instances == "" {
 		fmt.Fprintf(b, "probe %s '' %s %d %s %s\n", spec.Name, shellQuote(spec.Tool), seconds, shellQuote(command), shellQuote(quoteJSON(command)))
 		return nil

@@ -20,6 +20,7 @@ type Shell interface {
 type Command struct {
 	Line     string
 	Stdin    io.Reader
+	Stdout   io.Writer     // given what is printed as it comes, all of it, until Run returns; Output.Out stays empty then
 	Deadline time.Duration // 0 = the shell's default; passed → EndedTimeout, without waiting for a hung process
 	Limit    int64         // most bytes kept of each stream, 0 = the shell's default; a cut output is EndedLost
 }

@@ -1,6 +1,7 @@
 package nodetest
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"path"
@@ -18,8 +19,9 @@ type reply struct {
 	hang     bool // it never ends
 }
 
-// run answers one request of an SSH client.
-func (h *host) run(request string, stdin io.Reader) reply {
+// run answers one request of an SSH client. What takes its time is written to out while
+// it goes on.
+func (h *host) run(ctx context.Context, request string, stdin io.Reader, out io.Writer) reply {
 	line, ok := shell.Unwrap(request)
 	if !ok {
 		line = request
@@ -28,8 +30,8 @@ func (h *host) run(request string, stdin io.Reader) reply {
 		switch verb {
 		case "facts":
 			return reply{out: h.now().facts(args)}
-		case "survey":
-			return reply{out: h.now().survey(args)}
+		case "phase":
+			return h.phase(ctx, args, stdin, out)
 		case "gpu-work": // nobody else works here
 			return h.now().nvidiaSMI([]string{"--query-compute-apps"})
 		case "reboot":
@@ -189,15 +191,19 @@ func (s *system) facts(want []string) string {
 			b.WriteString("tool " + t + "\n")
 		}
 	}
-	return b.String() + "end\n"
+	return b.String() + "end\n" + s.survey(want)
 }
 
-// survey answers the second question: instances of probes and versions of tools.
-func (s *system) survey(sections []string) string {
+// survey answers what is asked beside the facts: instances of probes and versions of
+// tools.
+func (s *system) survey(want []string) string {
 	var b strings.Builder
-	for _, section := range sections {
+	for _, section := range want {
+		kind, probe, asked := strings.Cut(section, " ")
+		if !asked { // a tool
+			continue
+		}
 		b.WriteString("\n#rackproof-section " + section + "\n")
-		kind, probe, _ := strings.Cut(section, " ")
 		if kind == "instances" {
 			for _, d := range s.M.Drives {
 				b.WriteString(d.Name + "\n")

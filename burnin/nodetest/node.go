@@ -181,7 +181,7 @@ func (h *host) close() {
 
 // session answers one command.
 func (h *host) session(s ssh.Session) {
-	r := h.run(s.RawCommand(), s)
+	r := h.run(s.Context(), s.RawCommand(), s, s)
 	if r.hang {
 		<-s.Context().Done() // until the connection is gone, and with it the exit status
 		return

@@ -1,7 +1,9 @@
 package nodetest
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"strings"
 	"time"
 
@@ -25,13 +27,19 @@ func (w *wire) Run(ctx context.Context, c burnin.Command) (burnin.Output, error)
 	if stdin == nil {
 		stdin = strings.NewReader("")
 	}
-	r := w.host.run(c.Line, stdin)
-	if !r.hang {
-		out.Out, out.Err, out.Exit = []byte(r.out), []byte(r.err), &r.exit
-		return out, ctx.Err()
+	var kept bytes.Buffer
+	stdout := c.Stdout
+	if stdout == nil {
+		stdout = &kept
 	}
 	given, cancel := context.WithTimeout(ctx, max(c.Deadline, time.Second))
 	defer cancel()
+	r := w.host.run(given, c.Line, stdin, stdout)
+	if !r.hang {
+		_, _ = io.WriteString(stdout, r.out)
+		out.Out, out.Err, out.Exit = kept.Bytes(), []byte(r.err), &r.exit
+		return out, ctx.Err()
+	}
 	<-given.Done()
 	out.Ended, out.Seconds = burnin.EndedTimeout, time.Since(out.Started).Seconds()
 	return out, ctx.Err()

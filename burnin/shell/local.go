@@ -23,7 +23,7 @@ func (Local) Close() error { return nil }
 // Run implements burnin.Shell.
 func (Local) Run(ctx context.Context, c burnin.Command) (burnin.Output, error) {
 	c = withDefaults(c)
-	st := newStreams(c.Limit)
+	st := newStreams(c)
 	cmd := exec.Command("/bin/sh", "-c", prelude, argZero, guardSeconds(c.Deadline), c.Line) //nolint:noctx // ended by process group below, and never waited for
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, &st.out, &st.err

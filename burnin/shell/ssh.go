@@ -55,7 +55,7 @@ func (s *SSH) Close() error {
 // channels until the server says that it ended.
 func (s *SSH) Run(ctx context.Context, c burnin.Command) (burnin.Output, error) {
 	c = withDefaults(c)
-	st := newStreams(c.Limit)
+	st := newStreams(c)
 	timed, cancel := context.WithTimeoutCause(ctx, c.Deadline, errDeadline)
 	defer cancel()
 	select {
