@@ -2,7 +2,6 @@ package burnin
 
 import (
 	"context"
-	"slices"
 	"time"
 )
 
