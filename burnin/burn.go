@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/rackproof/rackproof/profiles"
 )
 
 // BurnOptions says what to burn in, how, and where the evidence goes.
@@ -26,6 +28,7 @@ type BurnOptions struct {
 	Rackproof string // version, for the record
 
 	Duration time.Duration // of the load; 0 = look only: phase before, nothing else
+	Soak     profiles.Soak // what an interruption does to it; without hours it begins anew
 	Loads    []Load        // usually Loads()
 	DeadMan  time.Duration // loads end by themselves this long after we were last heard; 0 = two minutes
 	Root     string        // folder on the node, "" = the usual one
@@ -56,18 +59,24 @@ func Burn(ctx context.Context, o BurnOptions) error {
 	if err := b.open(ctx); err != nil {
 		return err
 	}
-	if err := b.phase(ctx, PhaseBefore); err != nil {
+	err := b.phases(ctx)
+	for errors.Is(err, errRebooted) { // the hours go on in the next boot
+		err = b.phases(ctx)
+	}
+	if err != nil {
 		return err
 	}
-	if b.Duration > 0 {
-		if err := b.load(ctx); err != nil {
-			return err
-		}
-		if err := b.phase(ctx, PhaseAfter); err != nil {
-			return err
+	return b.setMeta(func(m *Meta) { m.Ended = time.Now() })
+}
+
+func (b *burn) phases(ctx context.Context) error {
+	err := b.phase(ctx, PhaseBefore)
+	if err == nil && b.Duration > 0 {
+		if err = b.load(ctx); err == nil {
+			err = b.phase(ctx, PhaseAfter)
 		}
 	}
-	return b.setMeta(func(m *Meta) { m.Ended = time.Now() })
+	return err
 }
 
 // burn is one call of Burn.
@@ -80,42 +89,44 @@ type burn struct {
 	meta Meta
 }
 
-// open prepares the folder, and throws away what an earlier boot has measured:
-// counters start at zero with every boot, so a change over two boots means nothing.
+// open prepares the folder. What an earlier boot has measured is put aside: counters
+// start at zero with every boot, so a change over two boots means nothing.
 func (b *burn) open(ctx context.Context) (err error) {
 	old, there, err := b.Store.Meta()
 	if err != nil {
 		return err
 	}
-	var tools []string
-	for _, l := range b.Loads {
-		tools = append(tools, l.Tool)
-	}
-	if b.facts, err = b.node.Facts(ctx, tools...); err != nil {
+	if b.facts, err = b.node.Facts(ctx, b.loadTools()...); err != nil {
 		return err
 	}
 	if there && b.Resume {
 		b.meta = old
+		err = b.shelveDue()
+		if err == nil && b.Store.bootID() != b.facts.BootID {
+			err = b.otherBoot()
+		}
 	} else {
 		b.meta = Meta{Simulated: b.facts.Simulated(), Run: b.Run, Machine: b.Machine.Name, Attempt: b.Attempt, Coverage: b.coverage(), Started: time.Now(), Rackproof: b.Rackproof}
-		b.Resume = false
+		err = errors.Join(b.Store.forget(PhaseBefore, PhaseLoad, PhaseAfter), b.Store.forgetSpans())
 	}
-	if b.Resume && b.Store.bootID() != b.facts.BootID {
-		b.Resume = false
-		b.note("the node was booted anew since the attempt began: all phases are measured again")
-		b.meta.Restarts = append(b.meta.Restarts, Restart{Seen: time.Now().UTC(), From: b.Store.bootID(), To: b.facts.BootID})
+	if err != nil {
+		return err
 	}
 	b.Machine.BootID = b.facts.BootID
-	if !b.Resume {
-		if err := b.Store.forget(PhaseBefore, PhaseLoad, PhaseAfter); err != nil {
-			return err
-		}
-	}
 	var profile []byte
 	if b.node.Profile != nil {
 		profile = b.node.Profile.Bytes()
 	}
 	return errors.Join(b.setMeta(nil), b.Store.SetMachine(b.Machine), b.Store.SetProfile(profile, b.Spec))
+}
+
+// loadTools are the programs of the loads.
+func (b *burn) loadTools() []string {
+	var tools []string
+	for _, l := range b.Loads {
+		tools = append(tools, l.Tool)
+	}
+	return tools
 }
 
 func (b *burn) coverage() Coverage {
@@ -127,7 +138,7 @@ func (b *burn) coverage() Coverage {
 
 // phase collects a phase, without what is stored already.
 func (b *burn) phase(ctx context.Context, phase Phase) error {
-	skip := func(name string) bool { return b.Resume && b.Store.Has(phase, name) }
+	skip := func(name string) bool { return b.Store.Has(phase, name) }
 	if _, err := b.node.collect(ctx, phase, skip, b.Store.Add); err != nil {
 		return fmt.Errorf("phase %s: %w", phase, err)
 	}

@@ -1,13 +1,13 @@
 package burnin
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -41,7 +41,7 @@ var (
 // load runs the phase load: units on the node, their output streamed off while
 // they run, the full probes once in the middle.
 func (b *burn) load(ctx context.Context) error {
-	if b.Resume && b.Store.Has(PhaseLoad, loadsProbe) {
+	if b.Store.Has(PhaseLoad, loadsProbe) {
 		b.leaveNode(ctx) // we may have been killed before that, or before our own folder was removed
 		return os.RemoveAll(b.Store.path(filepath.Join(string(PhaseLoad), streamFolder)))
 	}
@@ -50,8 +50,16 @@ func (b *burn) load(ctx context.Context) error {
 		return err
 	}
 	err := b.loadOnce(ctx)
-	if errors.Is(err, errSilence) && ctx.Err() == nil {
-		b.note(err.Error() + ": it begins anew")
+	for n := 0; ctx.Err() == nil; n++ {
+		soak := b.Soak.Hours > 0
+		switch {
+		case errors.Is(err, errDeadLoad), errors.Is(err, errSilence) && soak:
+			b.note(err.Error() + ": the hours under load go on by the rules of the spec")
+		case errors.Is(err, errSilence) && n == 0:
+			b.note(err.Error() + ": it begins anew")
+		default:
+			return err
+		}
 		err = b.loadOnce(ctx)
 	}
 	return err
@@ -63,10 +71,15 @@ func (b *burn) loadOnce(ctx context.Context) error {
 		return err
 	}
 	chosen, missing := choose(b.Loads, b.facts, b.node.profile())
-	for _, l := range missing {
-		err = errors.Join(err, b.noTool(l))
+	r := &loadRun{burn: b, folder: folder, loads: chosen[len(aloneOf(chosen)):], span: b.left(), boot: b.facts.BootID, skew: b.facts.skew}
+	for _, l := range aloneOf(chosen) {
+		if !b.Store.Has(PhaseLoad, l.Name) { // else an earlier span has measured it
+			r.alone = append(r.alone, l)
+		}
 	}
-	r := &loadRun{burn: b, folder: folder, alone: aloneOf(chosen), loads: chosen[len(aloneOf(chosen)):]}
+	for _, l := range missing {
+		err = errors.Join(err, r.noTool(l))
+	}
 	if err == nil {
 		err = r.run(ctx)
 	}
@@ -77,81 +90,11 @@ func (b *burn) loadOnce(ctx context.Context) error {
 	return err
 }
 
-// leaveNode leaves the node as it was found, also after a cancelled context. What
-// keeps us from it is noted and no error: the node's dead-man timer ends all.
-func (b *burn) leaveNode(ctx context.Context) {
-	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
-	defer cancel()
-	if _, err := ReleaseNode(clean, b.node.Shell, b.Root, b.Run); err != nil {
-		b.note("the folder on the node was not removed: " + err.Error())
-	}
-}
-
-// takeNode acquires the node. A load of ours that was cut (by the dead-man timer,
-// by a stop) is cleared away and begins anew.
-func (b *burn) takeNode(ctx context.Context) (*nodeFolder, error) {
-	claim := Claim{Run: b.Run, Attempt: b.Attempt, Owner: b.Owner, DeadMan: b.DeadMan, Root: b.Root}
-	folder, err := acquire(ctx, b.node.Shell, claim)
-	if err != nil {
-		return nil, err
-	}
-	if folder.again && cut(folder.ended) != nil {
-		b.note("the earlier load was cut (" + folder.ended + "): it begins anew")
-		if _, err := ReleaseNode(ctx, b.node.Shell, b.Root, b.Run); err != nil {
-			return nil, err
-		}
-		if folder, err = acquire(ctx, b.node.Shell, claim); err != nil {
-			return nil, err
-		}
-	}
-	if folder.again && streamID(b.Store) == folder.id {
-		b.remark("picked up the running load")
-		return folder, nil
-	}
-	// What was fetched earlier is of another load, or incomplete.
-	if err := b.Store.forget(PhaseLoad); err != nil {
-		return nil, err
-	}
-	if folder.again {
-		return folder, nil
-	}
-	return folder, b.gpusFree(ctx)
-}
-
-// gpusFree refuses to load GPUs on which somebody works.
-func (b *burn) gpusFree(ctx context.Context) error {
-	if !b.facts.Has("nvidia-smi") {
-		return nil
-	}
-	err := gpusIdle(ctx, b.node.Shell)
-	if errors.Is(err, ErrGPUBusy) {
-		release, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
-		defer cancel()
-		_, _ = ReleaseNode(release, b.node.Shell, b.Root, b.Run)
-	}
-	return err
-}
-
-// gpusIdle is ErrGPUBusy where somebody works on the GPUs.
-func gpusIdle(ctx context.Context, sh Shell) error {
-	out, err := sh.Run(ctx, Command{
-		Line:     nodeLine("gpu-work", nil, "exec nvidia-smi --query-compute-apps=pid,process_name --format=csv,noheader"),
-		Deadline: 20 * time.Second,
-	})
-	if err != nil && out.Ended != EndedTimeout {
-		return err
-	}
-	if work := bytes.TrimSpace(out.Out); out.Ended == EndedExit && out.Exit != nil && *out.Exit == 0 && len(work) > 0 {
-		return fmt.Errorf("%w%s. Wait for it or end it, then start again", ErrGPUBusy, firstLine(work))
-	}
-	return nil
-}
-
 // noTool records that a part stays idle because no program for it is there.
-func (b *burn) noTool(l Load) error {
-	return b.Store.Add(&Evidence{
-		Probe: l.Name, Phase: PhaseLoad, Command: b.command(l), Source: b.node.Origin,
-		Started: time.Now(), BootID: b.facts.BootID, Ended: EndedNoTool,
+func (r *loadRun) noTool(l Load) error {
+	return r.Store.Add(&Evidence{
+		Probe: l.Name, Phase: PhaseLoad, Command: r.command(l), Source: r.node.Origin,
+		Started: time.Now(), BootID: r.boot, Ended: EndedNoTool,
 	})
 }
 
@@ -161,10 +104,14 @@ type loadRun struct {
 	folder *nodeFolder
 	alone  []Load // measure first, see measure
 	loads  []Load // keep the machine busy
+	span   time.Duration
+	boot   string        // id, in which it runs
+	skew   time.Duration // node's clock minus ours
 	stream *stream
 	began  time.Time
 	late   time.Time // the loads are long over
 	last   *report
+	seen   *lastSeen // what the units did when nothing had ended them
 }
 
 // run watches the load to its end. A node that was rebooted under load ends the
@@ -182,11 +129,11 @@ func (r *loadRun) run(ctx context.Context) (err error) {
 	}
 	switch {
 	case errors.Is(err, errNoFolder) && ctx.Err() == nil:
-		r.note("the node lost our folder under load: it was rebooted, or somebody released it")
+		return r.gone(ctx)
 	case err != nil:
-		return errors.Join(err, r.abandon(ctx))
+		return errors.Join(err, r.abandon(ctx, err))
 	}
-	return r.finish()
+	return r.finish(SpanDone)
 }
 
 // watchAll goes on until the loads are over and everything is fetched.
@@ -202,12 +149,13 @@ func (r *loadRun) watchAll(ctx context.Context) error {
 	return group.Wait()
 }
 
-// abandon takes loads down when we end before they do. Detached, they go on.
-func (r *loadRun) abandon(ctx context.Context) error {
+// abandon takes loads down when we end before they do, and keeps what they have shown.
+// Detached, they go on.
+func (r *loadRun) abandon(ctx context.Context, why error) error {
 	if errors.Is(context.Cause(ctx), ErrDetach) {
 		return nil
 	}
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
 	stuck, err := r.folder.stop(late, endedStop)
 	if stuck {
@@ -216,12 +164,24 @@ func (r *loadRun) abandon(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("loads could not be stopped, the node ends them itself: %w", err)
 	}
-	return nil
+	by, dead := SpanStop, []string(nil)
+	switch {
+	case errors.Is(why, errSilence):
+		by = SpanDeadMan
+	case errors.Is(why, errDeadLoad) && r.last != nil:
+		by, dead = SpanDeadLoad, r.died(r.last)
+	case ctx.Err() == nil && !errors.Is(why, ErrStopped):
+		return nil // something broke: what was fetched stays for the next process
+	}
+	if err := r.rest(late); err != nil {
+		r.note("not all that the load printed was fetched: " + err.Error())
+	}
+	return r.interrupted(by, dead...)
 }
 
 // startAll starts the samplers, then the loads. What runs already is left alone.
 func (r *loadRun) startAll(ctx context.Context) error {
-	longest := r.Duration + overtime
+	longest := r.span + overtime
 	r.began = time.Now()
 	for _, p := range r.sampled() {
 		if err := r.folder.start(ctx, samplePrefix+p.Name, "sample", Wrap(sampleCommand(p, r.node)), longest); err != nil {
@@ -233,7 +193,7 @@ func (r *loadRun) startAll(ctx context.Context) error {
 			return err
 		}
 	}
-	r.late = time.Now().Add(r.Duration + 2*overtime)
+	r.late = time.Now().Add(r.span + 2*overtime)
 	return nil
 }
 
@@ -273,6 +233,9 @@ func (r *loadRun) watch(ctx context.Context) error {
 		if err := cut(report.ended); err != nil {
 			return err
 		}
+		if dead := r.died(report); len(dead) > 0 && goesOn(r.spans(), Span{EndedBy: SpanDeadLoad}, r.Soak) {
+			return fmt.Errorf("%w: %s", errDeadLoad, strings.Join(dead, ", "))
+		}
 		r.progress(report)
 		if report.ended != "" || report.loadsOver() || time.Now().After(r.late) {
 			return r.drain(ctx)
@@ -296,7 +259,7 @@ func (r *loadRun) fetch(ctx context.Context) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return report, r.stream.take(report.chunks)
+	return report, errors.Join(r.stream.take(report.chunks), r.see(report))
 }
 
 // drain stops the samplers and what else runs, and fetches the rest.
@@ -304,6 +267,11 @@ func (r *loadRun) drain(ctx context.Context) error {
 	if _, err := r.folder.stop(ctx, endedDone); err != nil {
 		return err
 	}
+	return r.rest(ctx)
+}
+
+// rest fetches what is left when all units have ended.
+func (r *loadRun) rest(ctx context.Context) error {
 	for range 200 { // a process that cannot be ended may write for ever
 		report, err := r.fetch(ctx)
 		if err != nil || len(report.chunks) == 0 {
@@ -328,8 +296,8 @@ func cut(ended string) error {
 func (r *loadRun) progress(report *report) {
 	for _, u := range report.units {
 		if r.busy(u) && !u.started.IsZero() {
-			began := u.started.Add(-r.facts.skew)
-			r.node.tell(Progress{Phase: PhaseLoad, Doing: u.name, Left: max(time.Until(began.Add(r.Duration)), 0)})
+			began := u.started.Add(-r.skew)
+			r.node.tell(Progress{Phase: PhaseLoad, Doing: u.name, Left: max(time.Until(began.Add(r.span)), 0)})
 			return
 		}
 	}
@@ -339,7 +307,7 @@ func (r *loadRun) progress(report *report) {
 // too busy to answer them goes on under load: what needs them says that they are
 // missing, and whether the node is still there, watch finds out.
 func (r *loadRun) middle(ctx context.Context) error {
-	timer := time.NewTimer(min(settle, r.Duration/3))
+	timer := time.NewTimer(min(settle, r.span/3))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

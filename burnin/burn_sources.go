@@ -59,7 +59,7 @@ type asker struct {
 // read fast.
 func (a *asker) ask(ctx context.Context) error {
 	watcher, _ := a.source.(Watcher)
-	whole, short := time.Now().Add(min(settle, a.Duration/3)), time.Now()
+	whole, short := time.Now().Add(min(settle, a.span/3)), time.Now()
 	a.well = true
 	for {
 		next, watch := whole, watcher != nil && a.well && short.Before(whole)
@@ -82,7 +82,7 @@ func (a *asker) ask(ctx context.Context) error {
 			}
 		} else {
 			err = a.collect(ctx)
-			whole = time.Now().Add(max(sourceEvery, a.Duration/sourceReadings, sourceShare*time.Since(began)))
+			whole = time.Now().Add(max(sourceEvery, a.span/sourceReadings, sourceShare*time.Since(began)))
 		}
 		if err != nil {
 			return err

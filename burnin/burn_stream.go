@@ -99,7 +99,7 @@ func (s *stream) read(file string) ([]byte, error) {
 
 // finish turns what was fetched into evidence: samples beside the full capture of
 // their probe, the output of every load, and last the list of units.
-func (r *loadRun) finish() error {
+func (r *loadRun) finish(by SpanEnd, dead ...string) error {
 	if err := r.finishSamples(); err != nil {
 		return err
 	}
@@ -110,17 +110,24 @@ func (r *loadRun) finish() error {
 	var list strings.Builder
 	for _, l := range slices.Concat(r.alone, r.loads) {
 		u := unitOf(units, l.Name)
-		if err := r.finishLoad(l, u); err != nil {
+		if err := r.finishLoad(l, u, by); err != nil {
 			return err
 		}
 		fmt.Fprintf(&list, "%s %s\n", l.Name, u.words())
 	}
+	if by != SpanDone {
+		fmt.Fprintf(&list, "interrupted: %s\n", by)
+	}
 	if r.last != nil && r.last.ended != "" && r.last.ended != endedDone {
 		fmt.Fprintf(&list, "ended by the node: %s\n", r.last.ended)
 	}
-	err := r.Store.Add(&Evidence{
+	err := r.record(by, dead)
+	if err != nil {
+		return err
+	}
+	err = r.Store.Add(&Evidence{
 		Probe: loadsProbe, Phase: PhaseLoad, Command: nodeSideName, Source: r.node.Origin, Started: r.began,
-		BootID: r.facts.BootID, Seconds: time.Since(r.began).Seconds(), Exit: new(int), Ended: EndedExit, Out: []byte(list.String()),
+		BootID: r.boot, Seconds: time.Since(r.began).Seconds(), Exit: new(int), Ended: EndedExit, Out: []byte(list.String()),
 	})
 	return errors.Join(err, os.RemoveAll(r.stream.dir))
 }
@@ -148,7 +155,7 @@ func (r *loadRun) finishSamples() error {
 		if e == nil { // sampled only: the samples are all there is
 			e = &Evidence{
 				Probe: p.Name, Phase: PhaseLoad, Command: sampleCommand(p, r.node), Source: r.node.Origin,
-				Started: samples[0].At.Add(-r.facts.skew), NodeClock: samples[0].At.UTC().Format(time.RFC3339), BootID: r.facts.BootID, StandIn: r.facts.StandsIn(p.Tool), Exit: new(int), Ended: EndedExit,
+				Started: samples[0].At.Add(-r.skew), NodeClock: samples[0].At.UTC().Format(time.RFC3339), BootID: r.boot, StandIn: r.facts.StandsIn(p.Tool), Exit: new(int), Ended: EndedExit,
 				Seconds: samples[len(samples)-1].At.Sub(samples[0].At).Seconds(),
 			}
 		}
@@ -160,18 +167,24 @@ func (r *loadRun) finishSamples() error {
 	return nil
 }
 
-func (r *loadRun) finishLoad(l Load, u unitState) error {
+func (r *loadRun) finishLoad(l Load, u unitState, by SpanEnd) error {
 	e := &Evidence{
 		Probe: l.Name, Phase: PhaseLoad, Command: r.command(l), Source: r.node.Origin,
-		Started: r.began, BootID: r.facts.BootID, StandIn: r.facts.StandsIn(l.Tool), Seconds: u.seconds, Ended: EndedLost,
+		Started: r.began, BootID: r.boot, StandIn: r.facts.StandsIn(l.Tool), Seconds: u.seconds, Ended: EndedLost,
 	}
 	if !u.started.IsZero() {
-		e.Started, e.NodeClock = u.started.Add(-r.facts.skew), u.started.Format(time.RFC3339)
+		e.Started, e.NodeClock = u.started.Add(-r.skew), u.started.Format(time.RFC3339)
 	}
-	switch u.state {
-	case "exit":
+	ran := r.seen != nil && r.seen.state(l.Name) == "runs"
+	if ran && u.seconds == 0 && !u.started.IsZero() {
+		e.Seconds = max(r.seen.At.Sub(e.Started).Seconds(), 0)
+	}
+	switch {
+	case ran && by != SpanDone && by != SpanReboot: // its end was no doing of its own, whatever its exit status
+		e.Ended = EndedSignal
+	case u.state == "exit":
 		e.Ended, e.Exit = EndedExit, &u.exit
-	case "gone":
+	case u.state == "gone":
 		e.Ended = EndedSignal
 	}
 	var err1, err2 error

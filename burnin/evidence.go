@@ -71,7 +71,8 @@ type Evidence struct {
 	Err     []byte   `json:"-"`
 	Samples []Sample `json:"-"` // of a probe repeated while a load runs
 
-	sample bool // this is one of Samples, on its way to the parser
+	sample bool   // this is one of Samples, on its way to the parser
+	span   string // folder of the earlier span of which this is, see Span
 }
 
 // Sample is one output of a probe that is repeated under load.
@@ -81,7 +82,14 @@ type Sample struct {
 }
 
 // Ref names evidence as findings cite it: "load/pci-sysfs", "before/nvme-smart@nvme0".
-func (e *Evidence) Ref() string { return string(e.Phase) + "/" + e.Name() }
+// What an earlier span has left has its folder before it: "span-01/load/gpu-burn".
+func (e *Evidence) Ref() string {
+	ref := string(e.Phase) + "/" + e.Name()
+	if e.span != "" {
+		return e.span + "/" + ref
+	}
+	return ref
+}
 
 // Name is the file name without suffix: probe, or probe@instance.
 func (e *Evidence) Name() string {

@@ -29,7 +29,7 @@ func Judge(rec *Record, p *profiles.Profile, s *profiles.Spec) Judgement {
 		Simulated: rec.Meta.Simulated,
 		Compare:   compareOf(p),
 	}
-	for _, e := range rec.Evidence {
+	for _, e := range rec.all() {
 		j.StandIn = j.StandIn || e.StandIn
 		j.Simulated = j.Simulated || e.Simulated
 	}
@@ -39,11 +39,11 @@ func Judge(rec *Record, p *profiles.Profile, s *profiles.Spec) Judgement {
 	j.dropOtherMachine()
 	j.addUnknownChecks(s)
 	j.NotRun = append(j.NotRun, attemptOpen(r, p, s)...)
-	for _, open := range []*NotRun{soakOpen(rec, s), bootsOpen(rec, s)} {
-		if open != nil {
-			j.NotRun = append(j.NotRun, *open)
-		}
+	if open := bootsOpen(rec, s); open != nil {
+		j.NotRun = append(j.NotRun, *open)
 	}
+	j.sort(judgeSoak(rec, s), s, p)
+	j.judgeSpans(rec, p, s)
 	if rec.Machine.Guessed {
 		j.NotRun = append(j.NotRun, NotRun{
 			Check: "identity", Quantity: "profile", Scope: profiles.Required,
@@ -81,9 +81,16 @@ func (j *Judgement) add(r *Readings, c Check, p *profiles.Profile, s *profiles.S
 		findings = []Finding{About(c.Name, "all", Part{Class: ClassMachine, Name: "machine"}).
 			Missing(fmt.Errorf("the check %s gave no answer; this is a fault of rackproof, please report it", c.Name))}
 	}
+	for i, f := range findings {
+		findings[i] = r.believed(f)
+	}
+	j.sort(findings, s, p)
+}
+
+// sort puts findings where they belong by their scope and whether they were measured.
+func (j *Judgement) sort(findings []Finding, s *profiles.Spec, p *profiles.Profile) {
 	j.Findings = slices.Grow(j.Findings, len(findings))
 	for _, f := range findings {
-		f = r.believed(f)
 		if f.Scope == "" {
 			f.Scope = s.ScopeOf(f.Check, f.Quantity)
 		}
@@ -286,7 +293,7 @@ func named(f Finding) int {
 
 func evidenceIDs(rec *Record) []EvidenceID {
 	ids := make([]EvidenceID, 0, len(rec.Evidence))
-	for _, e := range rec.Evidence {
+	for _, e := range rec.all() {
 		id := EvidenceID{Ref: e.Ref(), Command: e.Command, Ended: e.Ended, Exit: e.Exit, Seconds: e.Seconds, SHA256: e.SHA256Out, StandIn: e.StandIn}
 		if !e.Started.IsZero() {
 			id.Started = e.Started.UTC().Format("2006-01-02T15:04:05.000Z")

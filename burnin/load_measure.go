@@ -20,11 +20,11 @@ func aloneOf(loads []Load) []Load {
 }
 
 // command is what a load runs: one that measures alone has a time of its own.
-func (b *burn) command(l Load) string {
+func (r *loadRun) command(l Load) string {
 	if l.Alone > 0 {
-		return l.Command(b.node.profile(), l.Alone)
+		return l.Command(r.node.profile(), l.Alone)
 	}
-	return l.Command(b.node.profile(), b.Duration)
+	return l.Command(r.node.profile(), r.span)
 }
 
 // busy reports whether a unit is one of the loads that keep the machine busy.

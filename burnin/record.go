@@ -29,6 +29,7 @@ type Record struct {
 	Machine  Machine
 	Manifest []byte // SHA256SUMS as it lies beside the evidence; empty when it was not sealed
 	Evidence []*Evidence
+	Earlier  []*Evidence // of spans that were interrupted, see Meta.Spans
 }
 
 // Meta is evidence.json.
@@ -44,11 +45,12 @@ type Meta struct {
 	Simulated bool      `json:"simulated,omitempty"`
 	Restarts  []Restart `json:"restarts,omitempty"`
 	Boots     []Boot    `json:"boots,omitempty"` // reboot cycles, in their order
+	Spans     []Span    `json:"spans,omitempty"` // under load, in their order
 	Notes     []string  `json:"notes,omitempty"` // what happened on the way: reconnects, clock jumps
 }
 
 // Restart is a new boot of the machine since the attempt began, after which all was
-// measured again.
+// measured again. What was measured under load before it is kept, see Span.
 type Restart struct {
 	Seen time.Time `json:"seen"`
 	From string    `json:"from"` // boot ids

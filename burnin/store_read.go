@@ -131,26 +131,34 @@ func readRecord(source string, files *fileSet) (*Record, error) {
 		}
 	}
 	for name := range files.byName {
-		rel, ok := within(top, name)
+		span, rel, ok := within(top, name)
 		if !ok || path.Ext(rel) != ".json" || path.Dir(rel) == "." {
 			continue
 		}
-		e, err := readEvidence(rel, get)
+		e, err := readSpanEvidence(span, rel, get)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", source, err)
 		}
+		if span != "" {
+			rec.Earlier = append(rec.Earlier, e)
+			continue
+		}
 		rec.Evidence = append(rec.Evidence, e)
 	}
-	slices.SortFunc(rec.Evidence, func(a, b *Evidence) int { return strings.Compare(a.Ref(), b.Ref()) })
+	for _, list := range [][]*Evidence{rec.Evidence, rec.Earlier} {
+		slices.SortFunc(list, func(a, b *Evidence) int { return strings.Compare(a.Ref(), b.Ref()) })
+	}
 	return rec, nil
 }
 
-func within(top, name string) (string, bool) {
-	if top == "." {
-		return name, strings.Count(name, "/") == 1
+// within is inSpan of a file below top.
+func within(top, name string) (span, rel string, ok bool) {
+	if top != "." {
+		if name, ok = strings.CutPrefix(name, top+"/"); !ok {
+			return "", "", false
+		}
 	}
-	rel, ok := strings.CutPrefix(name, top+"/")
-	return rel, ok && strings.Count(rel, "/") == 1
+	return inSpan(name)
 }
 
 // findAttempt returns the folder that holds evidence.json.

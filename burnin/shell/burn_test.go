@@ -282,3 +282,45 @@ func TestOtherBoot(t *testing.T) {
 		}
 	}
 }
+
+// TestHaltedSoak: a load that a person stopped is kept as a span of its own, and the hours
+// go on in the next one, on a real host.
+func TestHaltedSoak(t *testing.T) {
+	t.Parallel()
+	store, root := newStore(t), filepath.Join(t.TempDir(), "rackproof")
+	o := burnOptions(Local{}, store, root, 6*time.Second)
+	o.Soak = profiles.Soak{Hours: o.Duration.Hours(), Mode: profiles.Accumulated, Pauses: 1}
+	ended := make(chan error, 1)
+	go func() { ended <- burnin.Burn(t.Context(), o) }()
+	waitFor(t, filepath.Join(store.Dir(), "load", ".stream", "samples+sample-pci-sysfs"))
+	began := time.Now()
+	if _, err := burnin.HaltNode(t.Context(), Local{}, root, "r1"); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the stop took %s", took)
+	}
+	if err := <-ended; !errors.Is(err, burnin.ErrStopped) {
+		t.Fatalf("error %v, want that it was stopped", err)
+	}
+	if err := burnin.Burn(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	rec := whole(t, store, root)
+	spans := rec.Meta.Spans
+	if len(spans) != 2 || spans[0].EndedBy != burnin.SpanStop || spans[0].Folder != "span-01" || spans[1].EndedBy != burnin.SpanDone {
+		t.Fatalf("spans %+v", spans)
+	}
+	var samples int
+	for _, e := range rec.Earlier {
+		if e.Ref() == "span-01/load/pci-sysfs" {
+			samples = len(e.Samples)
+		}
+		if e.Ref() == "span-01/load/cpu-loop" && (e.Ended != burnin.EndedSignal || !strings.Contains(string(e.Out), "begun")) {
+			t.Errorf("the load that was stopped: %s, %q", e.Ended, e.Out)
+		}
+	}
+	if samples == 0 {
+		t.Error("the samples of the first span are lost")
+	}
+}

@@ -136,7 +136,7 @@ func (a *app) burnin(ctx context.Context, f *burninFlags) error {
 	err = burnin.Burn(ctx, burnin.BurnOptions{
 		Node: node, Store: store, Machine: burnin.Machine{Name: f.node.name(), Guessed: guessed}, Spec: spec.Bytes(),
 		Run: meta.Run, Attempt: meta.Attempt, Owner: person(), Rackproof: versionString(),
-		Duration: f.duration, Loads: loads, Resume: true, Log: a.log,
+		Duration: f.duration, Soak: spec.Soak, Loads: loads, Resume: true, Log: a.log,
 	})
 	if err != nil {
 		return nodeError(f.node.name(), err)
