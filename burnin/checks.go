@@ -47,6 +47,7 @@ func Checks() []Check {
 		serviceEndpoint,
 		kernelLog,
 		firmware,
+		biosSettings,
 		bmcSensors,
 		bmcSEL,
 		outlier,

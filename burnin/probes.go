@@ -39,5 +39,4 @@ func Probes() []ProbeSpec {
 // and listed, and no check of this version reads it.
 var LaterProbes = []string{
 	"ethtool", "lldp",
-	"bios",
 }
