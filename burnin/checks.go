@@ -38,6 +38,7 @@ func Checks() []Check {
 		nvmeThroughput,
 		raid,
 		nicLink,
+		cabling,
 		ibLink,
 		ibBandwidth,
 		gdsSupport,

@@ -14,7 +14,7 @@ import (
 var nicLink = Check{
 	Name:   "nic.link",
 	Title:  "All network adapters are there, and the links of their ports hold",
-	Probes: []string{PCISysfs.Spec.Name, LSPCI.Spec.Name, KernelLog.Spec.Name},
+	Probes: []string{PCISysfs.Spec.Name, LSPCI.Spec.Name, Ethtool.Spec.Name, KernelLog.Spec.Name},
 	AtBoot: []string{"count", "links_up", "speed"},
 	Same:   true,
 	Judge:  judgeNICLink,
@@ -31,6 +31,7 @@ func judgeNICLink(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding 
 	}
 	out := []Finding{count}
 	known := map[string]bool{}
+	before, after := Read(r, Ethtool, PhaseBefore), Read(r, Ethtool, PhaseAfter)
 	for _, name := range meantPorts(r, p) {
 		known[name] = true
 		port := Part{Class: ClassCable, Name: "NIC port " + name}
@@ -40,6 +41,12 @@ func judgeNICLink(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding 
 			continue // links that came and went before are no part of a test
 		}
 		out = append(out, portFlaps(about("flaps"), readings, name, messages, p))
+		if after.Evidence == nil {
+			continue
+		}
+		told := func(quantity string) Finding { return About("nic.link", quantity, port, before.Ref, after.Ref) }
+		out = append(out, portErrors(told("errors"), before, after, name, p.NIC.Errors))
+		out = append(out, portModule(told("module"), before, after, name)...)
 	}
 	if p.NIC.LinksUp.Set() {
 		out = append(out, linksUp(About("nic.link", "links_up", adaptersPart, refsOf(readings)...), readings, known, p.NIC.LinksUp))

@@ -227,6 +227,7 @@ type NIC struct {
 	LinksUp *Limit `yaml:"links_up,omitempty" unit:"count"`  // ports with a link
 	Speed   *Limit `yaml:"port_speed,omitempty" unit:"Gb/s"` // of each port that has a link
 	Flaps   *Limit `yaml:"flaps,omitempty" unit:"count"`     // links lost over the run, per port
+	Errors  *Limit `yaml:"errors,omitempty" unit:"count"`    // frames that came broken over the run, per port
 }
 
 // PSU are the limits of the power supplies.

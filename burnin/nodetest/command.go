@@ -124,6 +124,8 @@ func (s *system) probe(name, instance string) reply {
 		"nvme-list":        s.nvmeList,
 		"gdscheck":         s.gdscheck,
 		"ib-status":        s.ibStatus,
+		"ethtool":          s.ethtool,
+		"lldp":             s.lldp,
 		"raid": func() string {
 			return "Personalities : \nunused devices: <none>\n#raid mdstat 0\n#rackproof-raid-end\n"
 		},
@@ -160,6 +162,7 @@ var versions = map[string]string{
 	"nvidia-smi": "", "nv-fabricmanager": "", // by driver
 	"lspci": "lspci version 3.9.0", "dmidecode": "3.4", "smartctl": "smartctl 7.4 2023-08-01 r5530 (simulated)",
 	"nvme": "nvme version 2.8 (git 2.8)", "lscpu": "lscpu from util-linux 2.39.3", "lsblk": "lsblk from util-linux 2.39.3",
+	"ethtool": "ethtool version 6.1", "lldpcli": "1.0.16",
 	"gdscheck": "GDS release version: 1.13.1.3", "ras-mc-ctl": "ras-mc-ctl 0.8.0", "ipmitool": "ipmitool version 1.8.19",
 	"gpu_burn": "simulated", "nvbandwidth": "", "all_reduce_perf": "", "dcgmi": "", "stress-ng": "stress-ng, version 0.17.06", "stressapptest": "", "fio": "fio-3.36", "setsid": "setsid from util-linux 2.39.3",
 }

@@ -97,16 +97,21 @@ func (p *sysfsPage) errors(address string) {
 	}
 }
 
+// port is the name of one of an adapter's ports.
+func (n *NIC) port(i int) string {
+	if i == 0 {
+		return n.Interface
+	}
+	return strings.TrimRight(n.Interface, "0123456789") + itoa(i+1)
+}
+
 func (p *sysfsPage) network(address string) {
 	for i, n := range p.M.NICs {
 		if n.Address != address {
 			continue
 		}
 		for j, mac := range n.MACs {
-			name := n.Interface
-			if j > 0 {
-				name = strings.TrimRight(name, "0123456789") + itoa(j+1)
-			}
+			name := n.port(j)
 			p.line("net\t%s\t%s\t%s\t%d\t%d\n", address, name, mac, p.traffic(9000), p.traffic(7000))
 			p.line("port\t%s\t%s\tup\t%d\t1\n", address, name, n.Gbps*1000)
 		}

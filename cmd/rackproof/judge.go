@@ -105,8 +105,8 @@ func readEvidence(f *judgeFlags, args []string) (*burnin.Record, error) {
 	return rec, nil
 }
 
-// knownProbes are the names that a probe can have: those that are run, those that
-// checks read from elsewhere, and those that no check reads yet.
+// knownProbes are the names that a probe can have: those that are run, and those that
+// checks read from elsewhere.
 func knownProbes() []string {
 	names := map[string]bool{}
 	for _, p := range burnin.Probes() {
@@ -116,9 +116,6 @@ func knownProbes() []string {
 		for _, p := range c.Probes {
 			names[p] = true
 		}
-	}
-	for _, name := range burnin.LaterProbes {
-		names[name] = true
 	}
 	return slices.Sorted(maps.Keys(names))
 }
