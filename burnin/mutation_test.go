@@ -34,7 +34,7 @@ var spoils = []struct {
 // answers the same question, or they are only printed. Losing one loses nothing.
 var spare = []string{
 	"lspci", "nvme-list", "nvme-smart", "smartctl", "os", "lscpu", "ras", "block-devices", "bmc-lan", "fabric-manager", "loads", "pstore",
-	"stream", "gdsio", // what they measure is recorded, or not asked for
+	"ethtool", "lldp", "stream", "gdsio", // what they measure is recorded, or not asked for
 	"ib-status", // the profile names no InfiniBand
 }
 

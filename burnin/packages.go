@@ -11,10 +11,12 @@ import (
 var packages = map[string]string{
 	"curl":             "package curl",
 	"dmidecode":        "package dmidecode",
+	"ethtool":          "package ethtool",
 	"fio":              "package fio",
 	"ipmitool":         "package ipmitool",
 	"lsblk":            "package util-linux",
 	"lscpu":            "package util-linux",
+	"lldpcli":          "package lldpd, on RHEL of EPEL",
 	"lspci":            "package pciutils",
 	"nvme":             "package nvme-cli",
 	"ras-mc-ctl":       "package rasdaemon",

@@ -38,6 +38,8 @@ func readers() map[string]func(*Evidence) error {
 	reader(all, Smartctl)
 	reader(all, IPMILan)
 	reader(all, IBStatus)
+	reader(all, Ethtool)
+	reader(all, LLDP)
 	reader(all, RAIDStatus)
 	reader(all, Stream)
 	reader(all, IBBandwidth)

@@ -16,7 +16,7 @@ func TestUnreadable(t *testing.T) {
 	rec := &Record{Evidence: []*Evidence{
 		{Probe: "nvidia-smi", Phase: PhaseBefore, Ended: EndedUnknown, Out: []byte("hello\n")},
 		{Probe: "nvidia-smi", Phase: PhaseAfter, Ended: EndedUnknown, Out: []byte("index, name, pci.bus_id\n0, NVIDIA L40S, 00000000:17:00.0\n")},
-		{Probe: "lldp", Phase: PhaseBefore, Ended: EndedUnknown, Out: []byte("hello\n")},
+		{Probe: "loads", Phase: PhaseBefore, Ended: EndedUnknown, Out: []byte("hello\n")},
 	}}
 	got := Unreadable(rec)
 	if len(got) != 1 || !strings.HasPrefix(got[0].Error(), "before/nvidia-smi: not nvidia-smi output, or not all of it: ") {
