@@ -30,6 +30,7 @@ const (
 	ClassCable    Class = "cable"
 	ClassPair     Class = "bmc-host"    // BMC and host that belong to two machines
 	ClassSetting  Class = "gpu-setting" // a mode that somebody set, no defect of the part
+	ClassHeat     Class = "gpu-heat"    // a GPU that gets too hot, as often for the air around it as for itself
 	ClassOrder    Class = "order"       // a good part that is not the one ordered
 )
 

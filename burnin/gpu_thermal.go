@@ -31,7 +31,7 @@ func judgeGPUThermal(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Findi
 		out = append(out, l.grew(l.about(check, "hw_thermal_time"), r, p.ClockReasons["hw_thermal_slowdown"],
 			func(g *NvidiaGPU) Opt[float64] { return g.HWThermalTime })...)
 	}
-	return out
+	return withClass(out, ClassHeat)
 }
 
 // gpuStated is what the part states of itself in full queries.
@@ -71,7 +71,10 @@ func (l *gpuLoad) heat(check string, states []gpuStated, p *profiles.Profile) Fi
 		f := l.about(check, "margin")
 		f.Samples = stats(values)
 		f = f.Number(values[worst], profiles.Celsius, p.GPU.Margin)
-		if f.Verdict == Fail {
+		switch {
+		case f.Verdict == Fail && values[worst] < 0:
+			return f.Because("it was %.0f °C over its temperature limit%s", -values[worst], since(at[worst]))
+		case f.Verdict == Fail:
 			return f.Because("it came within %.0f °C of its temperature limit%s", values[worst], since(at[worst]))
 		}
 		return f

@@ -80,6 +80,22 @@ var Faults = []Fault{
 		return nil
 	}},
 	{"nvlink-sometimes", "one NVLink of one GPU trains in two of three starts", everyThird(nvlinkDown)},
+	{"gpu-hot", "a GPU gets too hot under load, and slows down for it", func(m *Machine) error {
+		g, err := m.gpu(3)
+		if err != nil {
+			return err
+		}
+		g.Hot = true
+		return nil
+	}},
+	{"gpu-power-low", "somebody lowered the power limit of a GPU", func(m *Machine) error {
+		g, err := m.gpu(1)
+		if err != nil {
+			return err
+		}
+		g.PowerLimit = m.GPUKind.Watts * 5 / 7
+		return nil
+	}},
 	{"hung-nvidia-smi", "nvidia-smi never returns", func(m *Machine) error {
 		m.HungSMI = true
 		return nil

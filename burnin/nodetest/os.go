@@ -109,11 +109,14 @@ func (n *gpuNow) warm(load time.Duration) {
 	n.Gen, n.PState, n.Utilisation, n.MemoryUtilisation = n.Kind.Gen, "P0", 100, 87
 	n.GraphicsMHz = n.Kind.GraphicsMHz - 15*(n.Index%3)
 	n.Celsius += int(30 * share)
-	if n.Hot {
-		n.Celsius += int(30 * share)
+	if n.Hot { // it is past its limit within three seconds
+		n.Celsius += int(61*min(1, load.Seconds()/3)) - int(30*share)
 		n.GraphicsMHz /= 2
 	}
 	n.Watts = float64(n.Kind.Watts) * (0.86 + 0.12*share - 0.004*float64(n.Index%4))
+	if n.PowerLimit > 0 {
+		n.Watts = min(n.Watts, float64(n.PowerLimit)-0.8)
+	}
 	n.UsedMiB = n.Kind.MiB * 9 / 10
 	n.Transmit, n.Receive = 4_120_000, 24_900_000*n.Width/16*n.Kind.Gen/5
 }

@@ -90,7 +90,14 @@ func rounds() []round {
 				{fault: "ssh-dies", value: "20", told: ""},
 			},
 		},
-		{name: "fourth", code: 3, hot: []plant{{fault: "nvme-missing", check: "nvme.count", part: "NVMe", verdict: burnin.Fail, also: []string{"nvme.", "kernel.log", "pcie.link"}}}},
+		{
+			name: "fourth", code: 3,
+			hot: []plant{
+				{fault: "nvme-missing", check: "nvme.count", part: "NVMe", verdict: burnin.Fail, also: []string{"nvme.", "kernel.log", "pcie.link"}},
+				{fault: "gpu-hot", value: "gpu0", check: "gpu.thermal", part: "GPU0", verdict: burnin.Fail, also: []string{"gpu.clocks GPU0"}},
+				{fault: "gpu-power-low", value: "gpu1=500", check: "gpu.power", part: "GPU1", verdict: burnin.Fail},
+			},
+		},
 		{
 			name: "dead", code: 5,
 			hot: []plant{

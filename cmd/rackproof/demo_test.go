@@ -30,6 +30,8 @@ var planted = map[string]struct{ check, part, says string }{
 	"driver-mismatch": {"gpu.driver", "", "mismatch"},
 	"fan-dead":        {"bmc.sensors", "FAN4", ""},
 	"sel-ecc":         {"bmc.sel", "DIMM P", "Uncorrectable"},
+	"gpu-hot":         {"gpu.thermal", "GPU SXM8", "over its temperature limit"},
+	"gpu-power-low":   {"gpu.power", "GPU SXM5", "500 W"},
 	"hung-nvidia-smi": {"gpu.driver", "", "did not answer"},
 
 	"nvlink-sometimes": {"gpu.nvlink", "GPU SXM6", "17"},
@@ -67,7 +69,7 @@ func TestDemo(t *testing.T) {
 			demoFound(t, spec.Fault, judged, entry)
 		}
 	}
-	if !strings.Contains(out.String(), "15 machines: 3 PASSED") {
+	if !strings.Contains(out.String(), "17 machines: 3 PASSED") {
 		t.Errorf("no tally:\n%s", out.String())
 	}
 	nothingSecret(t, dir)

@@ -25,7 +25,7 @@ type Fault struct {
 
 // Faults are all faults, in the order of the list that --list prints.
 func Faults() []Fault {
-	return slices.Concat(pcieFaults(), memoryFaults(), kernelFaults(), driveFaults(), bmcFaults(), machineFaults())
+	return slices.Concat(pcieFaults(), gpuFaults(), memoryFaults(), kernelFaults(), driveFaults(), bmcFaults(), machineFaults())
 }
 
 // NoFault heals what can be healed.

@@ -33,7 +33,7 @@ func TestFaultsAreNamedOnce(t *testing.T) {
 
 // The names are public: tests, tables and people say them.
 func TestFaultNames(t *testing.T) {
-	want := strings.Fields(`pcie-width pcie-speed gpu-off-bus dimm-missing dimm-slow dimm-not-ecc ecc-corrected ecc-uncorrected
+	want := strings.Fields(`pcie-width pcie-speed gpu-off-bus gpu-hot gpu-power-low dimm-missing dimm-slow dimm-not-ecc ecc-corrected ecc-uncorrected
 		mce aer nvme-critical nvme-medium-error nvme-slow nvme-missing cpu-hot fan-dead psu-lost xid kernel-panic link-flap
 		ssh-dies bmc-dies bmc-slow power-loss wrong-machine`)
 	var got []string

@@ -27,7 +27,7 @@ func newFakeBus(t *testing.T) fakeBus {
 		if err != nil {
 			t.Fatal(err)
 		}
-		here := strings.NewReplacer(" /usr/lib/", " "+b.dir+"/usr/lib/", "/sys/", b.dir+"/sys/", "/run/rackproof-gpu-load", b.dir+"/load").Replace(string(text))
+		here := strings.NewReplacer(" /usr/lib/", " "+b.dir+"/usr/lib/", "/sys/", b.dir+"/sys/", "/run/rackproof-gpu-load", b.dir+"/load", gpuFolder+"/", b.dir+"/gpu/").Replace(string(text))
 		write(t, b.dir, name, here)
 		if err := os.Chmod(filepath.Join(b.dir, name), 0o700); err != nil {
 			t.Fatal(err)
@@ -172,6 +172,39 @@ func TestStandInOfALostGPU(t *testing.T) {
 	none := newFakeBus(t)
 	if e := none.run(t.Context(), t, "nvidia-smi -q -x"); *e.Exit != 6 || !strings.Contains(string(e.Out), "No devices were found") {
 		t.Errorf("no GPU at all: exit %d, %q", *e.Exit, e.Out)
+	}
+}
+
+// TestStandInOfAFaultyGPU: a hot GPU and one with a lowered power limit show it under load, each
+// in the full query and in samples alike; the limit at rest too.
+func TestStandInOfAFaultyGPU(t *testing.T) {
+	b := newFakeBus(t)
+	for slot := 8; slot < 11; slot++ {
+		b.gpu(t, slot, slot, "16.0 GT/s PCIe", "16")
+	}
+	write(t, b.dir, "gpu/8", "hot 700\n")
+	write(t, b.dir, "gpu/9", "well 500\n")
+	for _, c := range []struct {
+		busy                    bool
+		margin, limits, reasons [3]float64
+	}{
+		{false, [3]float64{53, 53, 53}, [3]float64{700, 500, 700}, [3]float64{1, 1, 1}},
+		{true, [3]float64{-4, 24, 24}, [3]float64{700, 500, 700}, [3]float64{0x48, 4, 0}},
+	} {
+		if c.busy {
+			write(t, b.dir, "load", fmt.Sprintf("%d\n", os.Getpid()))
+		}
+		for _, line := range []string{"nvidia-smi -q -x", burnin.NvidiaSMI.Spec.Sample(nil)} {
+			log := parse(t, burnin.NvidiaSMI, b.run(t.Context(), t, line))
+			for i, g := range log.GPUs {
+				if g.Margin.V != c.margin[i] || g.PowerLimit.V != c.limits[i] || float64(g.Reasons.V) != c.reasons[i] {
+					t.Errorf("%.20s, busy %t, GPU %d: margin %v, limit %v, reasons %#x; want %v, %v, %v", line, c.busy, i, g.Margin.V, g.PowerLimit.V, g.Reasons.V, c.margin[i], c.limits[i], c.reasons[i])
+				}
+			}
+			if len(log.GPUs) != 3 {
+				t.Errorf("%d GPUs", len(log.GPUs))
+			}
+		}
 	}
 }
 
