@@ -26,7 +26,7 @@ type FioLog struct {
 	Messages []string // lines before the JSON, and on stderr
 }
 
-// FioJob is one job. Rates are those of reading.
+// FioJob is one job. Rates are those of reading, but for the last three.
 type FioJob struct {
 	Name, File string       // "nvme0n1", "/dev/nvme0n1"
 	Error      int          // errno of what ended it, 0 = none
@@ -34,6 +34,10 @@ type FioJob struct {
 	IOPS       Opt[float64]
 	Total      Opt[float64] // reads
 	Slow       Opt[float64] // 99 % of the reads took at most so many seconds
+
+	Write   Opt[float64] // B/s
+	Writes  Opt[float64] // of these, how many
+	Written Opt[float64] // bytes
 }
 
 // fioDoc is the part of fio's JSON that is read. Versions before 3 print KiB/s and
@@ -53,6 +57,11 @@ type fioDoc struct {
 			Nanos fioDelay `json:"clat_ns"`
 			Micro fioDelay `json:"clat"`
 		} `json:"read"`
+		Write struct {
+			Rate  *float64 `json:"bw_bytes"`
+			Total *float64 `json:"total_ios"`
+			Bytes *float64 `json:"io_bytes"`
+		} `json:"write"`
 	} `json:"jobs"`
 }
 
@@ -82,6 +91,7 @@ func parseFio(e *Evidence) (FioLog, error) {
 		job := FioJob{
 			Name: j.Name, File: firstWord(j.Options["filename"], doc.Global["filename"]), Error: j.Error,
 			IOPS: optFloat(j.Read.IOPS), Total: optFloat(j.Read.Total), Read: optFloat(j.Read.Bytes),
+			Write: optFloat(j.Write.Rate), Writes: optFloat(j.Write.Total), Written: optFloat(j.Write.Bytes),
 		}
 		if !job.Read.Set {
 			job.Read = scaled(optFloat(j.Read.KiB), 1024)

@@ -91,6 +91,10 @@ func FuzzStressNGMemory(f *testing.F) {
 	fuzzParser(f, "stress-ng-memory", vmTaken+vmHogs+vmMetric+vmCounts+vmSuccess, vmHogs+vmBits, "stress-ng: info:  [1] dispatching hogs: 99999999999999999999 vm\nstress-ng: info:  [1] passed: -1\n")
 }
 
+func FuzzNVMeWrite(f *testing.F) {
+	fuzzParser(f, "nvme-write", "#nvme-write disk nvme0n1 A B\n"+fioPage(fioJob), "#nvme-write refused disk A: x\n", "#nvme-write disk nvme0n1 A\n{\n")
+}
+
 func FuzzGPUFryer(f *testing.F) {
 	fuzzParser(f, "gpu-fryer", fryerHead+fryerBoth+fryerTail+fryerWell, fryerCrash, "GPU #999999: 1 Gflops/s (min: 1, max: 1, dev: 1)\nThrottling HW: true, Thermal SW: true, Thermal HW: true\n")
 }

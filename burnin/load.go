@@ -20,10 +20,11 @@ type Load struct {
 	// that keep parts busy and beside nothing else, and ends when it has measured.
 	// Zero is a load that goes on for as long as the parts are to be busy.
 	Alone time.Duration
-	Check string // the check that a load which runs alone measures for; see LoadsFor
+	Check string   // the check that a load which runs alone measures for; see LoadsFor
+	Disks []string // serial numbers of the disks that it writes to; see Consent
 	// Command returns the POSIX shell line; it ends by itself after d with exit
-	// status 0. It writes to no disk and changes no setting; its working folder is
-	// in memory and removed afterwards.
+	// status 0. It writes to no disk but Disks and changes no setting; its working
+	// folder is in memory and removed afterwards.
 	Command func(p *profiles.Profile, d time.Duration) string
 }
 
@@ -37,6 +38,7 @@ func Loads() []Load {
 		{Name: "dcgm", Busy: gpuClasses, Tool: "dcgmi", Alone: 90 * time.Minute, Check: gpuDCGMName, Command: dcgmDiag},
 		{Name: "stream", Busy: []Class{ClassDIMM}, Tool: "stream", Alone: 5 * time.Minute, Check: memoryBandwidthName, Command: streamAll},
 		{Name: "gdsio", Busy: gpuClasses, Tool: "/usr/local/cuda/gds/tools/gdsio", Alone: 5 * time.Minute, Check: gdsThroughputName, Command: gdsRead},
+		{Name: nvmeWriteName, Busy: []Class{ClassNVMe}, Tool: "fio", Alone: 30 * time.Minute, Check: "nvme.throughput", Command: nvmeWrite(Consent{})},
 		{Name: "stress-ng", Busy: []Class{ClassCPU}, Tool: "stress-ng", Command: stressNG, Bad: []string{"stress-ng: fail:"}},
 		{Name: "cpu-loop", Busy: []Class{ClassCPU}, Command: cpuLoop},
 		{Name: "memory-stress", Busy: []Class{ClassDIMM}, Tool: "stressapptest", Command: stressMemory, Bad: []string{"Status: FAIL", "Hardware Error:"}},
@@ -56,11 +58,6 @@ var gpuBurnBad = []string{"FAULTY", "DIED!", "No clients are alive", "Couldn't i
 
 // gpuClasses are all classes of GPU.
 var gpuClasses = []Class{ClassSXM, ClassPCIeGPU}
-
-// LoadsFor leaves out of loads what measures for checks that the spec does not ask for.
-func LoadsFor(loads []Load, s *profiles.Spec) []Load {
-	return slices.DeleteFunc(slices.Clone(loads), func(l Load) bool { return l.Check != "" && !asked(s, l.Check) })
-}
 
 // choose picks the loads for a node and says what stays idle or is not measured because
 // no tool is there. A load without a first choice on the node is returned in missing, so
@@ -153,11 +150,23 @@ func Notice(f *Facts, loads []Load, p *profiles.Profile, d time.Duration) string
 	if len(measures) > 0 {
 		fmt.Fprintf(&s, "first measure with %s, then ", list(measures))
 	}
-	fmt.Fprintf(&s, "load %s for %s. Writes to no disk. Changes no setting. Leaves nothing.", list(parts), span(d))
+	fmt.Fprintf(&s, "load %s for %s. %s Changes no setting.", list(parts), span(d), writesTo(chosen))
 	for _, l := range missing {
 		s.WriteString(" " + l.missed())
 	}
 	return s.String()
+}
+
+// writesTo says what is written, and what of it stays.
+func writesTo(chosen []Load) string {
+	var disks []string
+	for _, l := range chosen {
+		disks = append(disks, l.Disks...)
+	}
+	if len(disks) == 0 {
+		return "Writes to no disk. Leaves nothing."
+	}
+	return fmt.Sprintf("WRITES to %s (%s) if found empty, and leaves what it wrote there.", plural(len(disks), "disk"), strings.Join(disks, ", "))
 }
 
 // by says what loads a part.

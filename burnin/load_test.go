@@ -47,7 +47,7 @@ func TestChooseLoads(t *testing.T) {
 		{"nothing", standard, facts(), "cpu-loop", "nvbandwidth memory-stress gpu-burn"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			loads := LoadsFor(Loads(), c.spec)
+			loads := LoadsFor(Loads(), c.spec, Consent{})
 			chosen, missing := choose(loads, c.facts, p)
 			if names(chosen) != c.chosen || names(missing) != c.missing {
 				t.Errorf("chosen %q, missing %q, want %q and %q", names(chosen), names(missing), c.chosen, c.missing)

@@ -15,9 +15,11 @@ import (
 // came back. The rate has a limit only where the order states one.
 var nvmeThroughput = Check{
 	Name:   "nvme.throughput",
-	Title:  "Each NVMe drive reads without an error, and as fast as ordered",
-	Probes: []string{Fio.Spec.Name},
-	Judge:  judgeNVMeThroughput,
+	Title:  "Each NVMe drive reads without an error, and as fast as ordered; what is written comes back",
+	Probes: []string{Fio.Spec.Name, nvmeWriteName},
+	Judge: func(r *Readings, p *profiles.Profile, s *profiles.Spec) []Finding {
+		return append(judgeNVMeThroughput(r, p, s), judgeNVMeWrite(r, p, s)...)
+	},
 }
 
 // driveErrors are the errno values of Linux by which a read fails because of the

@@ -60,6 +60,7 @@ func readers() map[string]func(*Evidence) error {
 	reader(all, MemoryStress)
 	reader(all, GPUFryer)
 	reader(all, Fio)
+	reader(all, NVMeWrite)
 	return all
 }
 

@@ -216,6 +216,7 @@ type NVMe struct {
 	PercentUsed     *Limit `yaml:"percent_used,omitempty" unit:"%"`          // of new parts
 	ReadRate        *Limit `yaml:"read_rate,omitempty" unit:"MB/s"`          // under load, random reads of 128 KiB
 	ReadIOPS        *Limit `yaml:"read_iops,omitempty" unit:"IOPS"`          // of the same reads
+	WriteRate       *Limit `yaml:"write_rate,omitempty" unit:"MB/s"`         // one pass of writes of 128 KiB, only where the spec has disks written
 	PowerOnHours    *Limit `yaml:"power_on_hours,omitempty" unit:"h"`        // of new parts
 	DataWritten     *Limit `yaml:"data_written,omitempty" unit:"TB"`         // of new parts
 }

@@ -52,6 +52,21 @@ const (
 	Accumulated   SoakMode = "accumulated"
 )
 
+// NVMeLoad is what a burn-in does to NVMe drives.
+type NVMeLoad string
+
+// What is done to NVMe drives. Even where it is write, only those disks are written that a person names by serial
+// number, and that are proven empty.
+const (
+	NVMeRead  NVMeLoad = "read"
+	NVMeWrite NVMeLoad = "write"
+)
+
+// SpecLoads is what a burn-in may do beyond reading.
+type SpecLoads struct {
+	NVMe NVMeLoad `yaml:"nvme,omitempty" enum:"read,write"`
+}
+
 // Spec is what was agreed to be proven.
 type Spec struct {
 	Schema           string           `yaml:"schema" required:"true"`
@@ -62,6 +77,7 @@ type Spec struct {
 	OnFail           OnFail           `yaml:"on_fail,omitempty" enum:"stop-machine,drop-part-and-continue,continue"`
 	Soak             Soak             `yaml:"soak,omitempty"`
 	Reboots          Reboots          `yaml:"reboots,omitempty"`
+	Loads            SpecLoads        `yaml:"loads,omitempty"`
 	ClockAfterRepair map[string]Clock `yaml:"clock_after_repair,omitempty" enum:"restart,part,continue"`           // by class of part, as the advice ladders; "default" for the others
 	Default          Scope            `yaml:"default,omitempty" enum:"required,recorded,out_of_scope"`             // of checks that Checks does not name
 	Checks           map[string]Scope `yaml:"checks,omitempty" keys:"check" enum:"required,recorded,out_of_scope"` // by check, or check/quantity, which goes before

@@ -84,6 +84,10 @@ type Machine struct {
 	// Network is what the BMC's own port is to be; nil leaves it alone.
 	Network *redfish.NetworkWish `json:"bmc_network,omitempty"`
 
+	// WriteDisks are serial numbers of NVMe drives that may be written over, if they are
+	// empty and the spec asks for writes.
+	WriteDisks []string `json:"write_disks,omitempty"`
+
 	Expect profiles.Expect         `json:"expect,omitzero"`
 	Images map[string]FirmwareFile `json:"images,omitempty"` // newest firmware of its model in the batch's folder, by component
 

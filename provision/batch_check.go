@@ -166,6 +166,9 @@ func (l *loader) resolve(m *Machine, row rowInfo) {
 		l.add(l.valuePos(row, "spec"), "%v", err)
 		return
 	}
+	if len(m.WriteDisks) > 0 && spec.Loads.NVMe != profiles.NVMeWrite {
+		l.add(row.at("write_disks"), "write_disks: spec %s does not ask for writes; it would say loads: {nvme: write}", m.Spec)
+	}
 	m.SpecSHA256 = spec.SHA256()
 	l.batch.Resolved[m.SpecSHA256] = spec.Bytes()
 }

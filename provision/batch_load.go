@@ -184,6 +184,7 @@ func (l *loader) shared(m *Machine, keys *map[string]profiles.Position, expect *
 	note("system", l.str(&m.System))
 	note("profile", l.str(&m.Profile))
 	note("spec", l.str(&m.Spec))
+	note("write_disks", l.words(&m.WriteDisks))
 	return f
 }
 

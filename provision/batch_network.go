@@ -160,6 +160,18 @@ func (r *reader) hosts(to *[]string) func(ast.Node) {
 	}
 }
 
+// words reads a list of words.
+func (r *reader) words(to *[]string) func(ast.Node) {
+	return func(n ast.Node) {
+		*to = nil
+		for _, item := range items(n) {
+			var text string
+			r.str(&text)(item)
+			*to = append(*to, text)
+		}
+	}
+}
+
 // items are those of a list, or the one value that stands for a list of one.
 func items(n ast.Node) []ast.Node {
 	if list, ok := n.(*ast.SequenceNode); ok {

@@ -27,5 +27,6 @@ type BurnIn struct {
 	Record   burnin.Machine // machine.json
 	Version  string         // of rackproof
 	Duration time.Duration  // of the loads; 0 = by the spec
+	Consent  burnin.Consent // to what may be written on the host
 	Progress func(text string, until time.Time)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rackproof/rackproof/burnin"
 	"github.com/rackproof/rackproof/burnin/shell"
+	"github.com/rackproof/rackproof/profiles"
 )
 
 // burnIn measures the booted host, idle and under load.
@@ -47,6 +48,7 @@ func (b burnIn) Do(ctx context.Context, e *Env) (Facts, error) {
 	err = e.Burner.Burn(ctx, BurnIn{
 		Node: node, Sources: []burnin.Source{&bmcSource{env: e, since: e.logSince()}}, Store: e.Store, Profile: e.Profile, Spec: e.Spec, Run: e.Run, Attempt: e.Attempt,
 		Record: rec, Version: e.Version, Duration: load,
+		Consent:  consent(e),
 		Progress: func(text string, until time.Time) { e.Progress(ctx, until, "%s", text) },
 	})
 	return nil, e.lost(ctx, watch.end(err), watch.console.Bytes())
@@ -64,7 +66,39 @@ func loadTime(e *Env) time.Duration {
 	return defaultLoad
 }
 
+// consent is what the batch lets be written on the host. Serial numbers bind a disk, and
+// what binds the host to this machine is its proof: without one nothing is written.
+func consent(e *Env) burnin.Consent {
+	c := burnin.Consent{Disks: writeDisks(e)}
+	if len(c.Disks) > 0 && e.Facts[FactProof] == "" {
+		c.Refused = "nothing proves that the host which answers is the machine behind BMC " + e.Machine.BMC + ", so none of its disks is written"
+	}
+	return c
+}
+
+// writeDisks are the disks that are written: those that the batch names, where the spec
+// asks for writes.
+func writeDisks(e *Env) []string {
+	if e.Spec.Loads.NVMe != profiles.NVMeWrite {
+		return nil
+	}
+	return e.Machine.WriteDisks
+}
+
 // Plan implements Planner.
 func (burnIn) Plan(_ context.Context, e *Env) ([]Change, error) {
-	return []Change{{Step: "burn-in", What: "load", Want: loadTime(e).String() + "; writes to no disk"}}, nil
+	load := Change{Step: "burn-in", What: "load", Want: loadTime(e).String() + "; writes to no disk"}
+	disks := writeDisks(e)
+	if len(disks) == 0 {
+		return []Change{load}, nil
+	}
+	load.Want = loadTime(e).String()
+	out := []Change{load}
+	for _, serial := range disks {
+		out = append(out, Change{Step: "burn-in", What: PlanDisk, Now: serial, Want: "written over, if it is empty"})
+	}
+	return out, nil
 }
+
+// PlanDisk is the word of a plan for a disk that is written over.
+const PlanDisk = "disk"

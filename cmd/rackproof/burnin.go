@@ -23,6 +23,7 @@ type burninFlags struct {
 	profile, spec string
 	duration      time.Duration
 	only          []string
+	writeDisks    []string
 	out           string
 	release       bool
 	failOn        failOn
@@ -64,6 +65,7 @@ Example:
 	flags.StringVar(&f.spec, "spec", "standard", "`name` or file of the acceptance spec")
 	flags.DurationVar(&f.duration, "duration", 10*time.Minute, "how long to load the machine; 0 only looks")
 	flags.StringSliceVar(&f.only, "only", nil, "`list` of cpu, memory, gpu, nvme, pcie: measure and load only these")
+	flags.StringSliceVar(&f.writeDisks, "write-disks", nil, "`serials` of NVMe drives that may be written over, if they are empty; the spec must ask for it (loads: {nvme: write})")
 	flags.StringVar(&f.out, "out", "", "evidence `folder` (default: in the state folder)")
 	flags.BoolVar(&f.release, "release", false, "free the machine of a dead run and end")
 	return cmd
@@ -103,7 +105,10 @@ func (a *app) burnin(ctx context.Context, f *burninFlags) error {
 	if err != nil {
 		return usageError(err, "rackproof profile list")
 	}
-	loads = burnin.LoadsFor(loads, spec)
+	if len(f.writeDisks) > 0 && spec.Loads.NVMe != profiles.NVMeWrite {
+		return usageError(fmt.Errorf("--write-disks: spec %s does not ask for writes", spec.Name), "a spec with loads: {nvme: write}, or leave --write-disks out")
+	}
+	loads = burnin.LoadsFor(loads, spec, burnin.Consent{Disks: f.writeDisks})
 	var p *profiles.Profile
 	if f.profile != "" {
 		if p, err = lib.Profile(f.profile); err != nil {

@@ -282,7 +282,7 @@ func minutesText(n int) string {
 }
 
 func planSummary(plans []provision.MachinePlan) string {
-	resets, firmware, stuck := 0, 0, 0
+	resets, firmware, disks, stuck := 0, 0, 0, 0
 	for _, p := range plans {
 		if p.Problem != "" {
 			stuck++
@@ -293,6 +293,8 @@ func planSummary(plans []provision.MachinePlan) string {
 				resets++
 			case c.Step == "firmware":
 				firmware++
+			case c.What == provision.PlanDisk:
+				disks++
 			}
 		}
 	}
@@ -300,7 +302,7 @@ func planSummary(plans []provision.MachinePlan) string {
 	if len(plans) == 1 {
 		noun = " machine: "
 	}
-	s := strconv.Itoa(len(plans)) + noun + strconv.Itoa(resets) + " resets, 0 disks erased, " + strconv.Itoa(firmware) + " firmware changed"
+	s := strconv.Itoa(len(plans)) + noun + strconv.Itoa(resets) + " resets, " + strconv.Itoa(disks) + " disks erased, " + strconv.Itoa(firmware) + " firmware changed"
 	if stuck > 0 {
 		s += ", " + strconv.Itoa(stuck) + " cannot be planned"
 	}

@@ -1,0 +1,49 @@
+package provision
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rackproof/rackproof/profiles"
+)
+
+// Disks are written where the spec asks for it, the batch names them, and the host is
+// proven to be the machine; the plan tells which.
+func TestConsentOfTheBatch(t *testing.T) {
+	writes := &profiles.Spec{Loads: profiles.SpecLoads{NVMe: profiles.NVMeWrite}}
+	for _, c := range []struct {
+		name    string
+		spec    *profiles.Spec
+		disks   []string
+		proof   string
+		want    []string
+		refused string
+	}{
+		{"proven", writes, []string{"S1", "S2"}, "the token came back", []string{"S1", "S2"}, ""},
+		{"not proven", writes, []string{"S1"}, "", []string{"S1"}, "nothing proves that the host which answers is the machine behind BMC 10.0.0.1"},
+		{"not asked for", &profiles.Spec{}, []string{"S1"}, "the token came back", nil, ""},
+		{"none named", writes, nil, "the token came back", nil, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := &Env{Machine: Machine{BMC: "10.0.0.1", WriteDisks: c.disks}, Batch: &Batch{}, Spec: c.spec, Facts: Facts{FactProof: c.proof}}
+			got := consent(e)
+			if !slices.Equal(got.Disks, c.want) || !strings.HasPrefix(got.Refused, c.refused) || (c.refused == "") != (got.Refused == "") {
+				t.Errorf("consent %+v, want %q refused for %q", got, c.want, c.refused)
+			}
+			changes, err := burnIn{}.Plan(t.Context(), e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var told []string
+			for _, ch := range changes {
+				if ch.What == PlanDisk {
+					told = append(told, ch.Now)
+				}
+			}
+			if !slices.Equal(told, c.want) || (len(told) == 0) != strings.Contains(changes[0].Want, "writes to no disk") {
+				t.Errorf("the plan tells %+v", changes)
+			}
+		})
+	}
+}
