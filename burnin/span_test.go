@@ -207,7 +207,7 @@ func TestEarlierSpanIsJudged(t *testing.T) {
 				bmc := &simBMC{m: well}
 				options := burnin.BurnOptions{
 					Node:  &burnin.Node{Shell: shell, Origin: burnin.FromSSH, Probes: burnin.Probes(), Profile: to.profile},
-					Store: store, Run: "test", Attempt: 1, Owner: "test@here", Duration: time.Minute, Soak: hours, Resume: true, Loads: burnin.LoadsFor(burnin.Loads(), &spec),
+					Store: store, Run: "test", Attempt: 1, Owner: "test@here", Duration: time.Minute, Soak: hours, Resume: true, Loads: burnin.LoadsFor(burnin.Loads(), &spec, burnin.Consent{}),
 					Machine:  burnin.Machine{Name: "bench", Wanted: burnin.WantedIdentity{Serial: well.SystemSerial}},
 					Coverage: burnin.CoverFull, Sources: []burnin.Source{bmc},
 				}
