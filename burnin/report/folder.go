@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -126,11 +127,19 @@ func Write(out, batch, summary string, ms []*Machine, formats []string) ([]strin
 	b := NewBatch(batch, summary, ms)
 	for _, format := range formats {
 		for _, m := range ms {
+			if format == telemetryFormat {
+				path, err := m.telemetry(out)
+				if err != nil {
+					return written, err
+				}
+				written = append(written, path)
+				continue
+			}
 			if err := put(m.one(format)); err != nil {
 				return written, err
 			}
 		}
-		if len(ms) > 1 && format != "tar" {
+		if len(ms) > 1 && format != "tar" && format != telemetryFormat {
 			if err := put(b.all(format, ms)); err != nil {
 				return written, err
 			}
@@ -153,8 +162,21 @@ func (m *Machine) one(format string) (string, []byte, error) {
 		b, err := m.packet()
 		return fileName(m.Machine.Name) + ".tar.gz", b, err
 	default:
-		return name, nil, fmt.Errorf("format %q: want html, json or tar", format)
+		return name, nil, fmt.Errorf("format %q: want html, json, telemetry or tar", format)
 	}
+}
+
+// telemetryFormat is what was measured under load, as JSON lines.
+const telemetryFormat = "telemetry"
+
+// telemetry writes what was measured under load, NAME.telemetry.jsonl.
+func (m *Machine) telemetry(out string) (path string, err error) {
+	path = filepath.Join(out, fileName(m.Machine.Name)+".telemetry.jsonl")
+	err = replaceBy(path, func(w io.Writer) error { return burnin.WriteTelemetry(w, m.Record, m.Profile) })
+	if err != nil {
+		return path, fmt.Errorf("render %s: %w", path, err)
+	}
+	return path, nil
 }
 
 // packet is the evidence as one .tar.gz: made of a folder, or the one that m was

@@ -32,13 +32,14 @@ Example:
   rackproof report po4711-r12 --out reports
   rackproof report ./r12u07.tar.gz --format json --out .
   rackproof report po4711-r12 --machines r12u07 --format tar --out ticket
+  rackproof report ./r12u07.tar.gz --format telemetry --out .
 
 ` + exitHelp,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, f := range formats {
-				if f != "html" && f != "json" && f != "tar" {
-					return usageError(fmt.Errorf("--format %s: this version writes html, json and tar", f), "--format html,json,tar")
+				if !slices.Contains([]string{"html", "json", "telemetry", "tar"}, f) {
+					return usageError(fmt.Errorf("--format %s: this version writes html, json, telemetry and tar", f), "--format html,json,telemetry,tar")
 				}
 			}
 			path, err := a.evidencePath(args[0])
@@ -59,7 +60,7 @@ Example:
 			return a.renderReport(args[0], ms, out, formats)
 		},
 	}
-	cmd.Flags().StringSliceVar(&formats, "format", []string{"html", "json"}, "`list` of html, json, tar")
+	cmd.Flags().StringSliceVar(&formats, "format", []string{"html", "json"}, "`list` of html, json, telemetry, tar")
 	cmd.Flags().StringVar(&by.profile, "profile", "", "`name` or file of the profile (default: the stored one)")
 	cmd.Flags().StringVar(&by.spec, "spec", "", "`name` or file of the acceptance spec (default: the stored one, else standard)")
 	selectorFlags(cmd, &sel)
