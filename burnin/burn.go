@@ -29,6 +29,7 @@ type BurnOptions struct {
 
 	Duration time.Duration // of the load; 0 = look only: phase before, nothing else
 	Soak     profiles.Soak // what an interruption does to it; without hours it begins anew
+	Reboots  int           // restarts that Reboots will make behind it
 	Loads    []Load        // usually Loads()
 	DeadMan  time.Duration // loads end by themselves this long after we were last heard; 0 = two minutes
 	Root     string        // folder on the node, "" = the usual one
@@ -112,7 +113,7 @@ func (b *burn) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	b.Machine.BootID = b.facts.BootID
+	b.Machine.BootID, b.meta.Reboots = b.facts.BootID, b.Reboots
 	var profile []byte
 	if b.node.Profile != nil {
 		profile = b.node.Profile.Bytes()

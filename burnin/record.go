@@ -34,19 +34,21 @@ type Record struct {
 
 // Meta is evidence.json.
 type Meta struct {
-	Schema    string    `json:"schema"` // EvidenceSchema
-	Run       string    `json:"run,omitempty"`
-	Machine   string    `json:"machine"`
-	Attempt   int       `json:"attempt"`
-	Coverage  Coverage  `json:"coverage"`
-	Started   time.Time `json:"started,omitzero"`
-	Ended     time.Time `json:"ended,omitzero"`
-	Rackproof string    `json:"rackproof,omitempty"` // version that collected it
-	Simulated bool      `json:"simulated,omitempty"`
-	Restarts  []Restart `json:"restarts,omitempty"`
-	Boots     []Boot    `json:"boots,omitempty"` // reboot cycles, in their order
-	Spans     []Span    `json:"spans,omitempty"` // under load, in their order
-	Notes     []string  `json:"notes,omitempty"` // what happened on the way: reconnects, clock jumps
+	Schema     string      `json:"schema"` // EvidenceSchema
+	Run        string      `json:"run,omitempty"`
+	Machine    string      `json:"machine"`
+	Attempt    int         `json:"attempt"`
+	Coverage   Coverage    `json:"coverage"`
+	Started    time.Time   `json:"started,omitzero"`
+	Ended      time.Time   `json:"ended,omitzero"`
+	Rackproof  string      `json:"rackproof,omitempty"` // version that collected it
+	Simulated  bool        `json:"simulated,omitempty"`
+	Restarts   []Restart   `json:"restarts,omitempty"`
+	Boots      []Boot      `json:"boots,omitempty"`      // reboot cycles, in their order
+	Reboots    int         `json:"reboots,omitempty"`    // how many are to follow the load; provision asks its spec
+	Restarting *Restarting `json:"restarting,omitempty"` // the restart that is under way, or was last
+	Spans      []Span      `json:"spans,omitempty"`      // under load, in their order
+	Notes      []string    `json:"notes,omitempty"`      // what happened on the way: reconnects, clock jumps
 }
 
 // Restart is a new boot of the machine since the attempt began, after which all was

@@ -25,6 +25,7 @@ type burninFlags struct {
 	only          []string
 	writeDisks    []string
 	out           string
+	reboots       int
 	release       bool
 	failOn        failOn
 }
@@ -42,6 +43,9 @@ when nobody does for two minutes, the machine ends it.
 Without --profile the best match is proposed and named, but then the machine
 cannot pass: what it should be must be known from elsewhere.
 
+With --reboots the machine is then restarted so often by its own system, and what is
+there is counted behind each start: some links come up only sometimes.
+
 Example:
   rackproof burnin -H root@10.0.13.7 --profile hgx-h100-8 --duration 10m --out r12u07
   rackproof burnin --local --only nvme --duration 2m
@@ -51,6 +55,9 @@ Example:
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.node.check(); err != nil {
 				return err
+			}
+			if f.reboots < 0 || f.reboots > 0 && f.node.local {
+				return usageError(errors.New("--reboots restarts the machine under test, and with --local that is this one"), "run it from another machine with -H user@host --reboots 3")
 			}
 			if f.release {
 				return a.releaseNode(cmd.Context(), f)
@@ -66,6 +73,7 @@ Example:
 	flags.DurationVar(&f.duration, "duration", 10*time.Minute, "how long to load the machine; 0 only looks")
 	flags.StringSliceVar(&f.only, "only", nil, "`list` of cpu, memory, gpu, nvme, pcie: measure and load only these")
 	flags.StringSliceVar(&f.writeDisks, "write-disks", nil, "`serials` of NVMe drives that may be written over, if they are empty; the spec must ask for it (loads: {nvme: write})")
+	flags.IntVar(&f.reboots, "reboots", 0, "`how often` to restart the machine behind the load")
 	flags.StringVar(&f.out, "out", "", "evidence `folder` (default: in the state folder)")
 	flags.BoolVar(&f.release, "release", false, "free the machine of a dead run and end")
 	return cmd
@@ -136,13 +144,19 @@ func (a *app) burnin(ctx context.Context, f *burninFlags) error {
 		}
 	}
 	node.Profile = p
-	a.progress("%s: %s", f.node.name(), burnin.Notice(facts, loads, p, f.duration))
+	a.progress("%s: %s", f.node.name(), burnin.Notice(facts, loads, p, f.duration)+burnin.RebootNotice(f.reboots-len(meta.Boots)))
 	a.progress("evidence: %s", store.Dir())
-	err = burnin.Burn(ctx, burnin.BurnOptions{
+	o := burnin.BurnOptions{
 		Node: node, Store: store, Machine: burnin.Machine{Name: f.node.name(), Guessed: guessed}, Spec: spec.Bytes(),
 		Run: meta.Run, Attempt: meta.Attempt, Owner: person(), Rackproof: versionString(),
-		Duration: f.duration, Soak: spec.Soak, Loads: loads, Resume: true, Log: a.log,
-	})
+		Duration: f.duration, Soak: spec.Soak, Reboots: f.reboots, Loads: loads, Resume: true, Log: a.log,
+	}
+	if meta.Ended.IsZero() { // else only restarts are left
+		err = burnin.Burn(ctx, o)
+	}
+	if err == nil && f.reboots > 0 {
+		err = burnin.Reboots(ctx, o)
+	}
 	if err != nil {
 		return nodeError(f.node.name(), err)
 	}
@@ -177,7 +191,7 @@ var notFolder = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 // on with it, else a new one. Its run name is kept in it.
 func (a *app) attempt(f *burninFlags) (*burnin.Store, burnin.Meta, error) {
 	if f.out != "" {
-		return openAttempt(f.out, 1, "name another with --out, or judge this one: rackproof judge "+f.out)
+		return openAttempt(f.out, 1, f.reboots, "name another with --out, or judge this one: rackproof judge "+f.out)
 	}
 	state, err := a.state()
 	if err != nil {
@@ -185,7 +199,7 @@ func (a *app) attempt(f *burninFlags) (*burnin.Store, burnin.Meta, error) {
 	}
 	host := notFolder.ReplaceAllString(f.node.name(), "_")
 	for n := 1; ; n++ {
-		store, meta, err := openAttempt(filepath.Join(state, "burnin", host, fmt.Sprint(n)), n, "")
+		store, meta, err := openAttempt(filepath.Join(state, "burnin", host, fmt.Sprint(n)), n, f.reboots, "")
 		if !errors.Is(err, errFinished) {
 			return store, meta, err
 		}
@@ -194,7 +208,9 @@ func (a *app) attempt(f *burninFlags) (*burnin.Store, burnin.Meta, error) {
 
 var errFinished = errors.New("holds a finished record")
 
-func openAttempt(dir string, n int, next string) (*burnin.Store, burnin.Meta, error) {
+// openAttempt opens the folder of an attempt. One that is only owed restarts is gone on with
+// by who asks for them.
+func openAttempt(dir string, n, reboots int, next string) (*burnin.Store, burnin.Meta, error) {
 	store, err := burnin.OpenStore(dir)
 	if err != nil {
 		return nil, burnin.Meta{}, usageError(err, "name a folder that can be written with --out")
@@ -208,7 +224,7 @@ func openAttempt(dir string, n int, next string) (*burnin.Store, burnin.Meta, er
 			return nil, meta, usageError(err, "name an empty folder with --out")
 		}
 		return store, burnin.Meta{Run: "burnin-" + strings.ToLower(rand.Text()[:8]), Attempt: n}, nil
-	case !meta.Ended.IsZero():
+	case !meta.Ended.IsZero() && (reboots == 0 || len(meta.Boots) >= meta.Reboots):
 		return nil, meta, usageError(fmt.Errorf("%s %w", dir, errFinished), next)
 	}
 	return store, meta, nil

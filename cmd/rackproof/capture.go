@@ -61,7 +61,7 @@ func (a *app) captureScript() error {
 }
 
 func (a *app) capture(ctx context.Context, f *nodeFlags, out string) error {
-	store, meta, err := openAttempt(out, 1, "name another with --out")
+	store, meta, err := openAttempt(out, 1, 0, "name another with --out")
 	if err != nil {
 		return err
 	}
