@@ -123,7 +123,7 @@ func bootsOpen(rec *Record, s *profiles.Spec) *NotRun {
 	}
 	return &NotRun{
 		Check: "reboots", Quantity: "count", Part: machinePart.Name, Scope: s.ScopeOf("reboots", "count"),
-		Why: fmt.Sprintf("looked at behind %d of the %d %s starts that spec %s asks for", proven, s.Reboots.Count, firstWord(string(s.Reboots.Kind), string(profiles.Warm)), s.Name),
+		Why: fmt.Sprintf("looked at in %d of the %d %s boots that spec %s asks for", proven, s.Reboots.Count, firstWord(string(s.Reboots.Kind), string(profiles.Warm)), s.Name),
 	}
 }
 

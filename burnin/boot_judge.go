@@ -8,7 +8,7 @@ import (
 	"github.com/rackproof/rackproof/profiles"
 )
 
-// bootReadings are what one start of the reboot cycles shows, alone: its evidence stands
+// bootReadings are what one boot of the reboot cycles shows, alone: its evidence stands
 // in the phase before of a record of its own, so that every check judges it as it judges
 // a machine that is idle. Of the rest only the BMC's list of parts is there, which names them.
 type bootReadings struct {
@@ -16,7 +16,7 @@ type bootReadings struct {
 	*Readings
 }
 
-// boots are the readings of each start of the reboot cycles, in their order.
+// boots are the readings of each boot of the reboot cycles, in their order.
 func (r *Readings) boots() []bootReadings {
 	if r.started != nil || len(r.rec.Meta.Boots) == 0 {
 		return r.started
@@ -39,10 +39,10 @@ func (r *Readings) boots() []bootReadings {
 	return r.started
 }
 
-// judge runs a check on this start alone.
+// judge runs a check on this boot alone.
 func (b *bootReadings) judge(c Check, p *profiles.Profile, s *profiles.Spec) []Finding {
 	phase := string(b.Phase())
-	words := strings.NewReplacer(string(PhaseBefore)+"/", phase+"/", "in phase "+string(PhaseBefore), "in phase "+phase, "(before the test)", "(since that start)")
+	words := strings.NewReplacer(string(PhaseBefore)+"/", phase+"/", "in phase "+string(PhaseBefore), "in phase "+phase, "(before the test)", "(since that boot)")
 	fs := judgeSafely(c, b.Readings, p, s)
 	for i := range fs {
 		f := b.believed(fs[i])
@@ -56,7 +56,7 @@ func (b *bootReadings) judge(c Check, p *profiles.Profile, s *profiles.Spec) []F
 	return fs
 }
 
-// whole reports whether all that a check reads was read to its end behind this start, so
+// whole reports whether all that a check reads was read to its end in this boot, so
 // that what is not in it was not there.
 func (b *bootReadings) whole(c Check) bool {
 	read := false
@@ -72,8 +72,8 @@ func (b *bootReadings) whole(c Check) bool {
 	return read
 }
 
-// atBoots joins what a check found in the phases of the machine with what it finds behind
-// each start of the reboot cycles: the worst counts, and says which start it was.
+// atBoots joins what a check found in the phases of the machine with what it finds in
+// each boot of the reboot cycles: the worst counts, and says which boot it was.
 func (r *Readings) atBoots(found []Finding, c Check, p *profiles.Profile, s *profiles.Spec) []Finding {
 	boots := r.boots()
 	if c.AtBoot == nil || len(boots) == 0 {
@@ -105,9 +105,9 @@ func (r *Readings) atBoots(found []Finding, c Check, p *profiles.Profile, s *pro
 	return out
 }
 
-// storyOf finds the story that a finding of start i goes on with: of the same part by its
+// storyOf finds the story that a finding of boot i goes on with: of the same part by its
 // name, else by its serial, else by its address. The kernel's names of drives may change
-// places from start to start.
+// places from boot to boot.
 func storyOf(all []*bootStory, f *Finding, i int) *bootStory {
 	same := []func(o *Finding) bool{
 		func(o *Finding) bool { return o.ID == f.ID },
@@ -127,12 +127,12 @@ func storyOf(all []*bootStory, f *Finding, i int) *bootStory {
 }
 
 // bootStory is one question about one part, and its answers: in the machine's own phases
-// and behind each start.
+// and in each boot.
 type bootStory struct {
 	check Check
 	boots []bootReadings
-	main  *Finding   // nil: only a start asked it
-	at    []*Finding // by start; nil = its evidence does not show the part
+	main  *Finding   // nil: only a boot asked it
+	at    []*Finding // by boot; nil = its evidence does not show the part
 }
 
 func (s *bootStory) any() *Finding {
@@ -147,7 +147,8 @@ func (f *Finding) measured() bool {
 	return f.NotRun == "" && (f.Verdict != NotApplicable || f.Measured != nil)
 }
 
-// tell makes the findings of a story.
+// tell makes the findings of a story: the one of the machine's own phases, or the fault of
+// boots in its place; and beside it what a boot left open.
 func (s *bootStory) tell(whole []bool) []Finding {
 	bad, open, good := make([]string, len(s.boots)), make([]string, len(s.boots)), 0
 	for i := range s.boots {
@@ -158,71 +159,70 @@ func (s *bootStory) tell(whole []bool) []Finding {
 	}
 	isSaid := func(why string) bool { return why != "" }
 	worst, unread := slices.IndexFunc(bad, isSaid), slices.IndexFunc(open, isSaid)
-	var out []Finding
-	if s.main != nil {
-		out = append(out, *s.main)
-	}
 	switch {
-	case worst >= 0 && s.main != nil && s.main.Verdict == Fail && s.main.NotRun == "":
-		out[0].Why += "; and so behind " + s.which(bad)
-		out[0].Evidence = s.cite(out[0].Evidence, bad)
 	case worst >= 0:
-		out = []Finding{s.fault(worst, bad, good)}
-	case unread >= 0 && s.main != nil && s.main.NotRun == "" && s.main.Verdict != Fail:
-		f := *s.main
-		out = append(out, f.Missing(fmt.Errorf("behind %s: %s", s.boots[unread].when(), open[unread])))
+		return []Finding{s.fault(worst, bad, good)}
+	case s.main == nil:
+		return nil
+	case s.main.NotRun != "" || s.main.Verdict == Fail:
+		return []Finding{*s.main}
 	}
-	if len(out) > 0 && s.main != nil && out[0].Verdict != Fail && s.main.NotRun == "" {
-		out[0] = s.ratherStart(out[0])
+	out := []Finding{s.ratherTested(*s.main)}
+	if unread >= 0 {
+		out = append(out, s.main.Missing(fmt.Errorf("in %s: %s", s.boots[unread].when(), open[unread])))
 	}
 	return out
 }
 
-// ratherStart blames the start in which the machine was tested, where it showed less than
+// ratherTested blames the boot in which the machine was tested, where it showed less than
 // others.
-func (s *bootStory) ratherStart(f Finding) Finding {
+func (s *bootStory) ratherTested(f Finding) Finding {
 	most, _ := s.most()
 	n, number := f.Measured.(float64)
 	if !s.check.Same || !number || n >= most || !slices.Contains(s.check.AtBoot, f.Quantity) {
 		return f
 	}
 	f.Scope = ""
-	return f.Judged(Fail, fmt.Sprintf("%v during the test, and %v behind a start of the reboot cycles", n, most))
+	return f.Judged(Fail, fmt.Sprintf("%v during the test, and %v in another boot", n, most))
 }
 
-// answer says what is wrong with a part behind start i, or why that is not known.
+// answer says what is wrong with a part in boot i, or why that is not known.
 func (s *bootStory) answer(i int, whole bool) (bad, open string) {
 	f := s.at[i]
-	if f != nil && f.Verdict == Fail && f.NotRun == "" {
+	switch {
+	case f != nil && f.Verdict == Fail && f.NotRun == "":
 		return firstWord(f.Why, fmt.Sprintf("%v, the profile wants %v", f.Measured, f.Limit)), ""
-	}
-	if !slices.Contains(s.check.AtBoot, s.any().Quantity) || !s.known() {
+	case !slices.Contains(s.check.AtBoot, s.any().Quantity) || !s.known():
 		return "", ""
-	}
-	switch most, ok := s.most(); {
 	case f == nil && whole && s.check.Same:
 		return "missing", ""
 	case f == nil:
 		return "", "its evidence does not show this part"
 	case f.NotRun != "":
 		return "", f.NotRun
-	case !s.check.Same:
-		return "", ""
-	case !f.measured():
-		return firstWord(f.Why, "nothing is there"), ""
-	default:
-		if n, number := f.Measured.(float64); number && ok && n < most {
-			return fmt.Sprintf("%v, where it was %v", n, most), ""
-		}
-		return "", ""
+	case s.check.Same:
+		return s.less(f), ""
 	}
+	return "", ""
+}
+
+// less says how a boot shows less of a part than another, or "".
+func (s *bootStory) less(f *Finding) string {
+	if !f.measured() {
+		return firstWord(f.Why, "nothing is there")
+	}
+	most, _ := s.most()
+	if n, number := f.Measured.(float64); number && n < most {
+		return fmt.Sprintf("%v, where it was %v", n, most)
+	}
+	return ""
 }
 
 // known reports whether the part was measured when the machine was tested, so that it is
-// owed again. What one start alone names may be a part that it knows by another name.
+// owed again. What one boot alone names may be a part that it knows by another name.
 func (s *bootStory) known() bool { return s.main != nil && s.main.measured() }
 
-// most is the greatest number that was measured, of which every start must show as much.
+// most is the greatest number that was measured, of which every boot must show as much.
 func (s *bootStory) most() (most float64, ok bool) {
 	for _, f := range append([]*Finding{s.main}, s.at...) {
 		if f == nil || f.NotRun != "" {
@@ -235,8 +235,13 @@ func (s *bootStory) most() (most float64, ok bool) {
 	return most, ok
 }
 
-// fault is the finding of starts that were not as they should be.
+// fault is the finding of boots that were not as they should be.
 func (s *bootStory) fault(worst int, bad []string, good int) Finding {
+	if s.main != nil && s.main.Verdict == Fail && s.main.NotRun == "" {
+		f := *s.main
+		f.Evidence = s.cite(f.Evidence, bad)
+		return f.Because("%s; and so in %s", f.Why, s.which(bad))
+	}
 	f := *s.any()
 	if at := s.at[worst]; at != nil {
 		f.Measured, f.Limit, f.Unit, f.Class, f.Advice = at.Measured, firstLimit(at.Limit, f.Limit), at.Unit, at.Class, at.Advice
@@ -244,7 +249,7 @@ func (s *bootStory) fault(worst int, bad []string, good int) Finding {
 		f.Measured = "absent"
 	}
 	f.Scope, f.NotRun, f.Evidence = "", "", s.cite(nil, bad)
-	return f.Judged(Fail, fmt.Sprintf("%s behind %s; as it should be in %d of %d starts", bad[worst], s.which(bad), good, len(s.boots)))
+	return f.Judged(Fail, fmt.Sprintf("%s in %s; good in %d of %d boots", bad[worst], s.which(bad), good, len(s.boots)))
 }
 
 func firstLimit(a, b any) any {
@@ -254,7 +259,7 @@ func firstLimit(a, b any) any {
 	return b
 }
 
-// which names the starts of which something is said: "boot 4 (2026-03-01 10:20 UTC)".
+// which names the boots of which something is said: "boot 4 (2026-03-01 10:20 UTC)".
 func (s *bootStory) which(said []string) string {
 	var words []string
 	for i, why := range said {
@@ -265,7 +270,7 @@ func (s *bootStory) which(said []string) string {
 	return list(words)
 }
 
-// cite adds the evidence of those starts; where one does not show the part, all that the
+// cite adds the evidence of those boots; where one does not show the part, all that the
 // check reads of it.
 func (s *bootStory) cite(refs, said []string) []string {
 	refs = slices.Clone(refs)

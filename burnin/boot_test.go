@@ -90,7 +90,7 @@ func TestBoots(t *testing.T) {
 					continue
 				}
 				f := j.Findings[i]
-				if !strings.Contains(f.Why, words) || !strings.Contains(f.Why, "behind boot 2 (2026-11-30 12:01 UTC); as it should be in 2 of 3 starts") {
+				if !strings.Contains(f.Why, words) || !strings.Contains(f.Why, "in boot 2 (2026-11-30 12:01 UTC); good in 2 of 3 boots") {
 					t.Errorf("%s: %q, want %q and which start it was", f.ID, f.Why, words)
 				}
 				if !slices.ContainsFunc(f.Evidence, func(ref string) bool { return strings.HasPrefix(ref, "boot-02/") }) || len(f.Advice) == 0 {
@@ -112,9 +112,9 @@ func TestBootsOpen(t *testing.T) {
 		change func(*burnin.Record)
 		want   string // words of what is not run
 	}{
-		{"none at all", func(rec *burnin.Record) { rec.Meta.Boots = nil }, "looked at behind 0 of the 2 cold starts"},
-		{"one too few", func(rec *burnin.Record) { rec.Meta.Boots = rec.Meta.Boots[:1] }, "looked at behind 1 of the 2"},
-		{"warm instead of cold", func(rec *burnin.Record) { rec.Meta.Boots[1].Kind = profiles.Warm }, "looked at behind 1 of the 2"},
+		{"none at all", func(rec *burnin.Record) { rec.Meta.Boots = nil }, "looked at in 0 of the 2 cold boots"},
+		{"one too few", func(rec *burnin.Record) { rec.Meta.Boots = rec.Meta.Boots[:1] }, "looked at in 1 of the 2"},
+		{"warm instead of cold", func(rec *burnin.Record) { rec.Meta.Boots[1].Kind = profiles.Warm }, "looked at in 1 of the 2"},
 		{"one start told twice", func(rec *burnin.Record) {
 			rec.Meta.Boots[1].BootID = rec.Meta.Boots[0].BootID
 			for _, e := range rec.Evidence {
@@ -122,21 +122,21 @@ func TestBootsOpen(t *testing.T) {
 					e.BootID = rec.Meta.Boots[0].BootID
 				}
 			}
-		}, "looked at behind 1 of the 2"},
+		}, "looked at in 1 of the 2"},
 		{"nvidia-smi hung", func(rec *burnin.Record) {
 			for _, e := range rec.Evidence {
 				if e.Ref() == "boot-02/nvidia-smi" {
 					e.Ended, e.Exit, e.Out = burnin.EndedTimeout, nil, nil
 				}
 			}
-		}, "behind boot 2 (2026-11-30 12:01 UTC): nvidia-smi did not answer"},
+		}, "in boot 2 (2026-11-30 12:01 UTC): nvidia-smi did not answer"},
 		{"the log was cut", func(rec *burnin.Record) {
 			for _, e := range rec.Evidence {
 				if e.Ref() == "boot-02/kernel-log" {
 					e.Out = e.Out[:len(e.Out)/2]
 				}
 			}
-		}, "behind boot 2 (2026-11-30 12:01 UTC): the kernel log is not known to be whole"},
+		}, "in boot 2 (2026-11-30 12:01 UTC): the kernel log is not known to be whole"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			rec := copyRecord(healthy)

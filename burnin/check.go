@@ -11,8 +11,8 @@ type Check struct {
 	Name   string
 	Title  string   // one line for people
 	Probes []string // names of the probes it reads, for `explain` and scope
-	AtBoot []string // quantities that every start of the reboot cycles must prove again, by its evidence alone; nil = no start is asked
-	Same   bool     // and as much of them as any other start
+	AtBoot []string // quantities that every boot of the reboot cycles must prove again, by its evidence alone; nil = no boot is asked
+	Same   bool     // and as much of them as any other boot
 	BMC    bool     // needs BMC evidence: out of scope when a record has none
 	Judge  func(*Readings, *profiles.Profile, *profiles.Spec) []Finding
 }

@@ -61,11 +61,16 @@ func (s *bmcSource) collect(ctx context.Context, phase burnin.Phase) []*burnin.E
 	case burnin.PhaseAfter:
 		return []*burnin.Evidence{
 			s.read(ctx, probeSensors, phase, sensorTime, readSensors),
-			s.read(ctx, probeSEL, phase, logTime, func(ctx context.Context, c BMC) (bmcRead, error) { return readLog(ctx, c, s.since) }),
+			s.log(ctx),
 		}
 	case burnin.PhaseBMC: // read by the step that verifies the BMC
 	}
 	return nil
+}
+
+// log reads what the BMC has logged since the attempt began.
+func (s *bmcSource) log(ctx context.Context) *burnin.Evidence {
+	return s.read(ctx, probeSEL, burnin.PhaseAfter, logTime, func(ctx context.Context, c BMC) (bmcRead, error) { return readLog(ctx, c, s.since) })
 }
 
 // bmcRead is what one reading gave: bodies by URI, and what we say of it.

@@ -44,7 +44,7 @@ func TestReboots(t *testing.T) {
 			t.Errorf("%s: %v", name, acts)
 		}
 	}
-	if line := run.Find("sometimes").Facts[provision.FactLine]; !strings.Contains(line, "NVLink 7 down, 17 of 18 up behind boot 2") {
+	if line := run.Find("sometimes").Facts[provision.FactLine]; !strings.Contains(line, "NVLink 7 down, 17 of 18 up in boot 2") {
 		t.Errorf("line %q", line)
 	}
 }
