@@ -2,6 +2,7 @@ package burnin
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -177,7 +178,7 @@ func (s *bootStory) tell(whole []bool) []Finding {
 // ratherTested blames the boot in which the machine was tested, where it showed less than
 // others.
 func (s *bootStory) ratherTested(f Finding) Finding {
-	most, _ := s.most()
+	most := s.most()
 	n, number := f.Measured.(float64)
 	if !s.check.Same || !number || n >= most || !slices.Contains(s.check.AtBoot, f.Quantity) {
 		return f
@@ -211,7 +212,7 @@ func (s *bootStory) less(f *Finding) string {
 	if !f.measured() {
 		return firstWord(f.Why, "nothing is there")
 	}
-	most, _ := s.most()
+	most := s.most()
 	if n, number := f.Measured.(float64); number && n < most {
 		return fmt.Sprintf("%v, where it was %v", n, most)
 	}
@@ -223,16 +224,17 @@ func (s *bootStory) less(f *Finding) string {
 func (s *bootStory) known() bool { return s.main != nil && s.main.measured() }
 
 // most is the greatest number that was measured, of which every boot must show as much.
-func (s *bootStory) most() (most float64, ok bool) {
+func (s *bootStory) most() float64 {
+	most := math.Inf(-1)
 	for _, f := range append([]*Finding{s.main}, s.at...) {
 		if f == nil || f.NotRun != "" {
 			continue
 		}
-		if n, number := f.Measured.(float64); number && (!ok || n > most) {
-			most, ok = n, true
+		if n, number := f.Measured.(float64); number {
+			most = max(most, n)
 		}
 	}
-	return most, ok
+	return most
 }
 
 // fault is the finding of boots that were not as they should be.

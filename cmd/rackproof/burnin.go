@@ -151,13 +151,7 @@ func (a *app) burnin(ctx context.Context, f *burninFlags) error {
 		Run: meta.Run, Attempt: meta.Attempt, Owner: person(), Rackproof: versionString(),
 		Duration: f.duration, Soak: spec.Soak, Reboots: f.reboots, Loads: loads, Resume: true, Log: a.log,
 	}
-	if meta.Ended.IsZero() { // else only restarts are left
-		err = burnin.Burn(ctx, o)
-	}
-	if err == nil && f.reboots > 0 {
-		err = burnin.Reboots(ctx, o)
-	}
-	if err != nil {
+	if err := burnAndReboot(ctx, o, !meta.Ended.IsZero()); err != nil {
 		return nodeError(f.node.name(), err)
 	}
 	rec, err := store.Record()
@@ -165,6 +159,19 @@ func (a *app) burnin(ctx context.Context, f *burninFlags) error {
 		return err
 	}
 	return a.printJudgement(burnin.Judge(rec, p, spec), &f.failOn)
+}
+
+// burnAndReboot burns in, where that is not done yet, and then makes the restarts.
+func burnAndReboot(ctx context.Context, o burnin.BurnOptions, burned bool) error {
+	if !burned {
+		if err := burnin.Burn(ctx, o); err != nil {
+			return err
+		}
+	}
+	if o.Reboots == 0 {
+		return nil
+	}
+	return burnin.Reboots(ctx, o)
 }
 
 // propose names the best match of a machine for which no profile was given.

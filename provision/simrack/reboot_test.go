@@ -70,7 +70,9 @@ func TestCutAmidReboots(t *testing.T) {
 		t.Skip("many lives take a minute")
 	}
 	rack, err := simrack.Start(t.Context(), simrack.Options{Seed: 6, Machines: []simrack.MachineSpec{
-		{Name: "cold"}, {Name: "warm"}, {Name: "off-unanswered", Fault: "lost-response=power.off*1"},
+		{Name: "cold"},
+		{Name: "warm"},
+		{Name: "off-unanswered", Fault: "lost-response=power.off*1"},
 		{Name: "on-in-vain", Fault: "lost-effect=power.on*2"},
 	}})
 	if err != nil {
