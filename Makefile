@@ -33,7 +33,7 @@ lab: lab-deps build ## A real machine in QEMU: from nothing to a test record, ea
 test: lab-deps lint cross ## Everything CI runs: lint, builds for three systems, all tests with the race detector
 	CGO_ENABLED=1 go test -race -timeout 40m -count=1 ./...
 
-prove: lab-deps build ## The full numbers (50 kills, longer fuzzing); writes docs/proof.md
+prove: prove-deps build ## The full numbers (50 kills, longer fuzzing); writes docs/proof.md
 	.ci/prove
 
 lint: $(TOOLS)/golangci-lint ## vet, golangci-lint with the arrows between packages, file length
@@ -52,9 +52,11 @@ bench: ## Benchmarks, side by side
 DEPS := openssh-server:sshd openssh-client:ssh-keygen pciutils:lspci dmidecode:dmidecode
 LAB_DEPS := $(DEPS) qemu-system-x86:qemu-system-x86_64 qemu-utils:qemu-img ovmf:/usr/share/OVMF/OVMF_CODE_4M.fd ipxe:/boot/ipxe.efi \
   ipxe-qemu:/usr/lib/ipxe/qemu/efi-virtio.rom openipmi:ipmi_sim ipmitool:ipmitool dnsmasq-base:dnsmasq iproute2:ip kmod:depmod
+PROVE_DEPS := $(LAB_DEPS) ansible-core:ansible
 
 deps: ; @$(call install,$(DEPS))
 lab-deps: ; @$(call install,$(LAB_DEPS))
+prove-deps: ; @$(call install,$(PROVE_DEPS))
 
 define install
 need=""; for p in $(1); do case $${p#*:} in /*) [ -e $${p#*:} ] ;; *) PATH=$$PATH:/usr/sbin:/sbin command -v $${p#*:} >/dev/null ;; esac || need="$$need $${p%%:*}"; done; \
@@ -65,4 +67,4 @@ $(TOOLS)/golangci-lint: Makefile
 	GOBIN=$(TOOLS) CGO_ENABLED=0 go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
 	@touch $@
 
-.PHONY: help build cross demo lab test prove lint golden bench deps lab-deps
+.PHONY: help build cross demo lab test prove lint golden bench deps lab-deps prove-deps

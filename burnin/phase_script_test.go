@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -221,4 +222,21 @@ func TestPhaseFitsACommand(t *testing.T) {
 			t.Errorf("phase %s of a machine with 24 drives is too long for a command line", phase)
 		}
 	}
+}
+
+// FuzzPhaseJobs: what a node is told, the other side reads back, and no text upsets it.
+func FuzzPhaseJobs(f *testing.F) {
+	f.Add("nvme-smart@nvme0", "set -- 'nvme0'; nvme smart-log \"$1\"\n", 3, "'2' '9' 'b1' 'os' '0' 'x'")
+	f.Fuzz(func(t *testing.T, name, command string, n int, text string) {
+		_, _, _ = PhaseJobs(nil, strings.NewReader(text))
+		job := PhaseJob{Name: name, Command: command, Deadline: time.Duration(n&0xffff) * time.Second, AfterHang: time.Second}
+		for _, jobs := range [][]PhaseJob{{job}, slices.Repeat([]PhaseJob{job}, 1+lineLimit/(20+len(name)+len(command)))} {
+			c := phaseCommand("b1", jobs, nil)
+			verb, args, ok := NodeCall(c.Line)
+			boot, got, err := PhaseJobs(args, c.Stdin)
+			if !ok || verb != "phase" || err != nil || boot != "b1" || !slices.Equal(got, jobs) {
+				t.Fatalf("%q %q came back as %s %s %v, %v", name, command, verb, boot, got, err)
+			}
+		}
+	})
 }

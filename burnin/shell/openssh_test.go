@@ -29,7 +29,7 @@ type server struct {
 	stop     func()
 }
 
-func newKey(t *testing.T, file, kind string) ssh.PublicKey {
+func newKey(t testing.TB, file, kind string) ssh.PublicKey {
 	t.Helper()
 	var private any
 	switch kind {
@@ -58,7 +58,7 @@ func newKey(t *testing.T, file, kind string) ssh.PublicKey {
 	return signer.PublicKey()
 }
 
-func writeFile(t *testing.T, name string, b []byte) {
+func writeFile(t testing.TB, name string, b []byte) {
 	t.Helper()
 	if err := os.WriteFile(name, b, 0o600); err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func writeFile(t *testing.T, name string, b []byte) {
 }
 
 // startSSHD starts Debian's sshd as an ordinary process, and ends it by its pid.
-func startSSHD(t *testing.T, options ...string) *server {
+func startSSHD(t testing.TB, options ...string) *server {
 	t.Helper()
 	const binary = "/usr/sbin/sshd"
 	if _, err := os.Stat(binary); err != nil {
@@ -114,7 +114,7 @@ func startSSHD(t *testing.T, options ...string) *server {
 
 // separationFolder makes the folder that sshd wants, as its package does. It stays:
 // tests of another package may have a server running.
-func separationFolder(t *testing.T) {
+func separationFolder(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		return
@@ -124,7 +124,7 @@ func separationFolder(t *testing.T) {
 	}
 }
 
-func waitListening(t *testing.T, addr string) {
+func waitListening(t testing.TB, addr string) {
 	t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
 	for {
@@ -148,7 +148,7 @@ func (s *server) config() SSHConfig {
 	}
 }
 
-func dialed(t *testing.T, cfg SSHConfig) *SSH {
+func dialed(t testing.TB, cfg SSHConfig) *SSH {
 	t.Helper()
 	sh, err := DialSSH(t.Context(), cfg)
 	if err != nil {
