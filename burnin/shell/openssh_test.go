@@ -29,103 +29,103 @@ type server struct {
 	stop     func()
 }
 
-func newKey(t testing.TB, file, kind string) ssh.PublicKey {
-	t.Helper()
+func newKey(tb testing.TB, file, kind string) ssh.PublicKey {
+	tb.Helper()
 	var private any
 	switch kind {
 	case "rsa":
 		k, err := rsa.GenerateKey(rand.Reader, 2048)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		private = k
 	default:
 		_, k, err := ed25519.GenerateKey(rand.Reader)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		private = k
 	}
 	block, err := ssh.MarshalPrivateKey(private, "test")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	writeFile(t, file, pem.EncodeToMemory(block))
+	writeFile(tb, file, pem.EncodeToMemory(block))
 	signer, err := ssh.NewSignerFromKey(private)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return signer.PublicKey()
 }
 
-func writeFile(t testing.TB, name string, b []byte) {
-	t.Helper()
+func writeFile(tb testing.TB, name string, b []byte) {
+	tb.Helper()
 	if err := os.WriteFile(name, b, 0o600); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
 // startSSHD starts Debian's sshd as an ordinary process, and ends it by its pid.
-func startSSHD(t testing.TB, options ...string) *server {
-	t.Helper()
+func startSSHD(tb testing.TB, options ...string) *server {
+	tb.Helper()
 	const binary = "/usr/sbin/sshd"
 	if _, err := os.Stat(binary); err != nil {
-		t.Skip("needs OpenSSH's server: ", err)
+		tb.Skip("needs OpenSSH's server: ", err)
 	}
-	separationFolder(t)
-	dir := t.TempDir()
+	separationFolder(tb)
+	dir := tb.TempDir()
 	s := &server{dir: dir, userFile: filepath.Join(dir, "user")}
-	s.hostKey = newKey(t, filepath.Join(dir, "host_ed25519"), "ed25519")
-	s.rsaKey = newKey(t, filepath.Join(dir, "host_rsa"), "rsa")
-	user := newKey(t, s.userFile, "ed25519")
-	writeFile(t, filepath.Join(dir, "authorized_keys"), ssh.MarshalAuthorizedKey(user))
+	s.hostKey = newKey(tb, filepath.Join(dir, "host_ed25519"), "ed25519")
+	s.rsaKey = newKey(tb, filepath.Join(dir, "host_rsa"), "rsa")
+	user := newKey(tb, s.userFile, "ed25519")
+	writeFile(tb, filepath.Join(dir, "authorized_keys"), ssh.MarshalAuthorizedKey(user))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	s.addr = l.Addr().String()
 	_, port, _ := net.SplitHostPort(s.addr)
 	_ = l.Close()
 	config := fmt.Sprintf("ListenAddress 127.0.0.1\nPort %s\nHostKey %s/host_ed25519\nHostKey %s/host_rsa\nAuthorizedKeysFile %s/authorized_keys\n"+
 		"UsePAM no\nStrictModes no\nPidFile none\nPermitRootLogin yes\nPasswordAuthentication no\n%s\n", port, dir, dir, dir, strings.Join(options, "\n"))
-	writeFile(t, filepath.Join(dir, "config"), []byte(config))
-	cmd := exec.CommandContext(t.Context(), binary, "-D", "-e", "-f", filepath.Join(dir, "config"))
+	writeFile(tb, filepath.Join(dir, "config"), []byte(config))
+	cmd := exec.CommandContext(tb.Context(), binary, "-D", "-e", "-f", filepath.Join(dir, "config"))
 	// A file and no pipe: sessions outlive the listener and would hold it open.
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	defer func() { _ = log.Close() }()
 	cmd.Stderr = log
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	s.stop = func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }
-	t.Cleanup(s.stop)
-	t.Cleanup(func() {
-		if t.Failed() {
+	tb.Cleanup(s.stop)
+	tb.Cleanup(func() {
+		if tb.Failed() {
 			b, _ := os.ReadFile(log.Name())
-			t.Logf("sshd said:\n%s", b)
+			tb.Logf("sshd said:\n%s", b)
 		}
 	})
-	waitListening(t, s.addr)
+	waitListening(tb, s.addr)
 	return s
 }
 
 // separationFolder makes the folder that sshd wants, as its package does. It stays:
 // tests of another package may have a server running.
-func separationFolder(t testing.TB) {
-	t.Helper()
+func separationFolder(tb testing.TB) {
+	tb.Helper()
 	if os.Geteuid() != 0 {
 		return
 	}
 	if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
-func waitListening(t testing.TB, addr string) {
-	t.Helper()
+func waitListening(tb testing.TB, addr string) {
+	tb.Helper()
 	deadline := time.Now().Add(10 * time.Second)
 	for {
 		c, err := net.Dial("tcp", addr)
@@ -134,7 +134,7 @@ func waitListening(t testing.TB, addr string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("sshd does not listen: ", err)
+			tb.Fatal("sshd does not listen: ", err)
 		}
 		<-time.After(20 * time.Millisecond)
 	}
@@ -148,13 +148,13 @@ func (s *server) config() SSHConfig {
 	}
 }
 
-func dialed(t testing.TB, cfg SSHConfig) *SSH {
-	t.Helper()
-	sh, err := DialSSH(t.Context(), cfg)
+func dialed(tb testing.TB, cfg SSHConfig) *SSH {
+	tb.Helper()
+	sh, err := DialSSH(tb.Context(), cfg)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = sh.Close() })
+	tb.Cleanup(func() { _ = sh.Close() })
 	return sh
 }
 
