@@ -68,6 +68,7 @@ func choose(loads []Load, f *Facts, p *profiles.Profile) (chosen, missing []Load
 	for _, l := range loads {
 		class := l.Busy[0]
 		switch {
+		case l.Name == nvmeWriteName && len(l.Disks) == 0: // nobody has agreed to it: see LoadsFor
 		case !hasClass(class, f, p) || served[class] && l.Alone == 0:
 		case f.Has(l.Tool):
 			served[class] = served[class] || l.Alone == 0
