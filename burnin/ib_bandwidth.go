@@ -28,7 +28,11 @@ func judgeIBBandwidth(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Find
 			if name != "" {
 				part = Part{Class: ClassCable, Name: "InfiniBand port " + name}
 			}
+			if instance == pairNetwork {
+				part.Name = "network"
+			}
 			f := About(check, "bandwidth", part, pair.Ref)
+			f.Peer = pair.Value.Peer
 			if phase != PhaseLoad {
 				f.ID += "/" + string(phase)
 			}
@@ -38,7 +42,7 @@ func judgeIBBandwidth(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Find
 	f := About(check, "bandwidth", ibPart)
 	switch {
 	case len(out) == 0 && p.IB.Bandwidth.Set():
-		return []Finding{f.Missing(fmt.Errorf("ib-bandwidth: %w: no pair of ports was measured", ErrNotRun))}
+		return []Finding{f.Missing(fmt.Errorf("ib-bandwidth: %w: no partner, so no pair of ports was measured (rackproof burnin --peer, or ib: {loopback: true} of the profile)", ErrNotRun))}
 	case len(out) == 0:
 		return []Finding{f.NotHere("the profile has no limit of bandwidth, and no pair of ports was measured")}
 	}

@@ -24,6 +24,7 @@ type PairRate struct {
 	Bytes  float64      // of a message; 0 where the tool has none
 	Rate   Opt[float64] // Gb/s, mean
 	Both   bool         // the sum of both ways
+	Peer   string       // the other end, where we paired them
 }
 
 var (
@@ -31,6 +32,8 @@ var (
 	perftestDevice = regexp.MustCompile(`\bDevice\s*: (\S+)`)
 	perftestHead   = regexp.MustCompile(`^#bytes\s+#iterations\s+BW peak\[(\S+)\]\s+BW average\[(\S+)\]`)
 	perftestRow    = regexp.MustCompile(`^(\d+)\s+\d+\s+[0-9.]+\s+([0-9.]+)\s+[0-9.]+$`)
+	pairPeer       = regexp.MustCompile(`(?m)^` + pairMark + `peer (.+)$`)
+	pairReason     = regexp.MustCompile(`(?m)^` + pairMark + `(.+)$`)
 	// What perftest says when it cannot go on (perftest issues 126, 269, 280, 336).
 	perftestError = regexp.MustCompile(`(?im)^.*(?:couldn't |failed to |failed status|unable to |completion with error).*$`)
 )
@@ -39,6 +42,20 @@ var (
 var perftestUnits = map[string]float64{"Gb/sec": 1, "MB/sec": 8 * (1 << 20) / 1e9, "MiB/sec": 8 * (1 << 20) / 1e9}
 
 func parsePairRate(e *Evidence) (PairRate, error) {
+	if m := pairReason.FindSubmatch(e.Err); m != nil {
+		return PairRate{}, errors.New("ib-bandwidth: " + string(m[1]))
+	}
+	p, err := parsePair(e)
+	if m := pairPeer.FindSubmatch(e.Out); m != nil {
+		p.Peer = string(m[1])
+	}
+	if err == nil && p.Peer != "" && (e.Exit == nil || *e.Exit != 0) {
+		return PairRate{Peer: p.Peer}, errors.New("ib-bandwidth: the test did not end well" + firstLine(e.Err))
+	}
+	return p, err
+}
+
+func parsePair(e *Evidence) (PairRate, error) {
 	body, _ := e.Body()
 	if at := fioStart.FindIndex(body); at != nil {
 		return pairJSON(body[at[0]:], e.Command)

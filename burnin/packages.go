@@ -36,6 +36,8 @@ var packages = map[string]string{
 	"/usr/local/cuda/gds/tools/gdsio": "NVIDIA's package gds-tools",
 
 	// Asked by scripts that ask several.
+	"ib_write_bw":          "package perftest",
+	"iperf3":               "package iperf3",
 	"gdscheck":             "NVIDIA's package gds-tools",
 	"nvidia-ctk":           "NVIDIA's package nvidia-container-toolkit",
 	"nvidia-container-cli": "NVIDIA's package libnvidia-container-tools",

@@ -274,6 +274,7 @@ type IB struct {
 	LinkDowned   *Limit `yaml:"link_downed,omitempty" unit:"count"`   // change over the run, per port
 	SymbolErrors *Limit `yaml:"symbol_errors,omitempty" unit:"count"` // change over the run, per port
 	Bandwidth    *Limit `yaml:"bandwidth,omitempty" unit:"Gb/s"`      // that a pair of ports moves one way
+	Loopback     bool   `yaml:"loopback,omitempty"`                   // without a partner, neighbouring ports of one machine are paired
 }
 
 // RAID are the limits of disk arrays, of the kernel and of controllers. An array that is degraded fails without any.

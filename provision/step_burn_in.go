@@ -46,7 +46,7 @@ func (b burnIn) Do(ctx context.Context, e *Env) (Facts, error) {
 	}
 	watch := e.watchLoad(ctx, b.Name())
 	err = e.Burner.Burn(ctx, BurnIn{
-		Node: node, Sources: []burnin.Source{&bmcSource{env: e, since: e.logSince()}}, Store: e.Store, Profile: e.Profile, Spec: e.Spec, Run: e.Run, Attempt: e.Attempt,
+		Node: node, Sources: []burnin.Source{&bmcSource{env: e, since: e.logSince()}, portLoop(e, node)}, Store: e.Store, Profile: e.Profile, Spec: e.Spec, Run: e.Run, Attempt: e.Attempt,
 		Record: rec, Version: e.Version, Duration: load,
 		Consent:  consent(e),
 		Progress: func(text string, until time.Time) { e.Progress(ctx, until, "%s", text) },
@@ -64,6 +64,15 @@ func loadTime(e *Env) time.Duration {
 		return s
 	}
 	return defaultLoad
+}
+
+// portLoop measures the ports of one machine with each other, where its profile asks
+// for that. Machines of a batch are not paired: each is ready at a time of its own.
+func portLoop(e *Env, node burnin.Shell) *burnin.Pair {
+	return &burnin.Pair{
+		Node: node, Profile: e.Profile, Origin: burnin.FromSSH, Store: e.Store,
+		Claim: burnin.Claim{Run: string(e.Run), Attempt: e.Attempt, Owner: person()},
+	}
 }
 
 // consent is what the batch lets be written on the host. Serial numbers bind a disk, and

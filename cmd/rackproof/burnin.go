@@ -24,6 +24,7 @@ type burninFlags struct {
 	duration      time.Duration
 	only          []string
 	writeDisks    []string
+	peer          peerFlags
 	out           string
 	reboots       int
 	release       bool
@@ -49,6 +50,7 @@ there is counted behind each start: some links come up only sometimes.
 Example:
   rackproof burnin -H root@10.0.13.7 --profile hgx-h100-8 --duration 10m --out r12u07
   rackproof burnin --local --only nvme --duration 2m
+  rackproof burnin -H root@10.0.13.7 --peer root@10.0.13.8 --profile hgx-h100-8
 
 ` + failOnHelp + "\n\n" + exitHelp,
 		Args: cobra.NoArgs,
@@ -74,6 +76,7 @@ Example:
 	flags.StringSliceVar(&f.only, "only", nil, "`list` of cpu, memory, gpu, nvme, pcie: measure and load only these")
 	flags.StringSliceVar(&f.writeDisks, "write-disks", nil, "`serials` of NVMe drives that may be written over, if they are empty; the spec must ask for it (loads: {nvme: write})")
 	flags.IntVar(&f.reboots, "reboots", 0, "`how often` to restart the machine behind the load")
+	f.peer.add(cmd)
 	flags.StringVar(&f.out, "out", "", "evidence `folder` (default: in the state folder)")
 	flags.BoolVar(&f.release, "release", false, "free the machine of a dead run and end")
 	return cmd
@@ -145,9 +148,15 @@ func (a *app) burnin(ctx context.Context, f *burninFlags) error {
 	}
 	node.Profile = p
 	a.progress("%s: %s", f.node.name(), burnin.Notice(facts, loads, p, f.duration)+burnin.RebootNotice(f.reboots-len(meta.Boots)))
+	claim := burnin.Claim{Run: meta.Run, Attempt: meta.Attempt, Owner: person()}
+	pair, err := a.pair(ctx, f, burnin.Pair{Node: sh, Origin: origin, Profile: p, Claim: claim, Store: store})
+	if err != nil {
+		return err
+	}
+	defer pair.close()
 	a.progress("evidence: %s", store.Dir())
 	o := burnin.BurnOptions{
-		Node: node, Store: store, Machine: burnin.Machine{Name: f.node.name(), Guessed: guessed}, Spec: spec.Bytes(),
+		Node: node, Sources: []burnin.Source{&pair.Pair}, Store: store, Machine: burnin.Machine{Name: f.node.name(), Guessed: guessed}, Spec: spec.Bytes(),
 		Run: meta.Run, Attempt: meta.Attempt, Owner: person(), Rackproof: versionString(),
 		Duration: f.duration, Soak: spec.Soak, Reboots: f.reboots, Loads: loads, Resume: true, Log: a.log,
 	}
