@@ -1,6 +1,10 @@
 package burnin
 
-import "github.com/rackproof/rackproof/profiles"
+import (
+	"slices"
+
+	"github.com/rackproof/rackproof/profiles"
+)
 
 // gpuRemap judges how a GPU repaired its memory: row remapping since Ampere, page
 // retirement before. A repair that failed ends the part; one that is pending needs
@@ -17,9 +21,41 @@ func judgeGPURemap(r *Readings, p *profiles.Profile, s *profiles.Spec) []Finding
 	if none := noGPUs(check, p); none != nil {
 		return none
 	}
-	// Only new parts have a limit on what happened in their life.
+	out := askGPUs(r, p, check, remapAsks(p, s.Condition == profiles.New)...)
+	if len(r.Machine().Replacements) > 0 {
+		strict := askGPUs(r, p, check, remapAsks(p, true)...)
+		for i, f := range out {
+			if newPart(r, s, f.Serial) {
+				out[i] = sameQuestion(strict, f)
+			}
+		}
+	}
+	for i := range out {
+		if out[i].Verdict == Fail && slices.Contains(lifetimeQuantities, out[i].Quantity) {
+			out[i].Class = ClassOrder
+		}
+	}
+	return out
+}
+
+// newPart reports whether a part is sold as new: all are by the spec, or this one came
+// to replace another.
+func newPart(r *Readings, s *profiles.Spec, serial string) bool {
+	return s.Condition == profiles.New || serial != "" && slices.Contains(r.Machine().Replacements, serial)
+}
+
+// sameQuestion finds the answer to the question that f answers, or gives f.
+func sameQuestion(all []Finding, f Finding) Finding {
+	if i := slices.IndexFunc(all, func(g Finding) bool { return g.ID == f.ID }); i >= 0 {
+		return all[i]
+	}
+	return f
+}
+
+// remapAsks are the questions. Only new parts have a limit on what happened in their life.
+func remapAsks(p *profiles.Profile, asNew bool) []gpuAsk {
 	lifetime := func(l *profiles.Limit) *profiles.Limit {
-		if s.Condition == profiles.New {
+		if asNew {
 			return l
 		}
 		return nil
@@ -29,16 +65,16 @@ func judgeGPURemap(r *Readings, p *profiles.Profile, s *profiles.Spec) []Finding
 			func(g *NvidiaGPU) Opt[string] { return g.RemapFailure }, p.GPU.RemapFailure),
 		askWord("pending", "a row remap is pending (%v): reset, then retest",
 			func(g *NvidiaGPU) Opt[string] { return g.RemapPending }, p.GPU.RemapPending),
-		askCount("uncorrectable_rows", "%v rows were remapped after uncorrected errors: not as a new part",
+		askCount("uncorrectable_rows", "not as ordered: %v rows were remapped after uncorrected errors",
 			func(g *NvidiaGPU) Opt[float64] { return g.RemapUncorrectable }, lifetime(p.GPU.RemappedUncorrectable)),
-		askCount("correctable_rows", "%v rows were remapped after corrected errors: not as a new part",
+		askCount("correctable_rows", "not as ordered: %v rows were remapped after corrected errors",
 			func(g *NvidiaGPU) Opt[float64] { return g.RemapCorrectable }, lifetime(p.GPU.RemappedCorrectable)),
 		// A part that was not sold as new may have some, and gets none while it is tested.
 		{quantity: "rows_in_test", limit: p.GPU.RemappedCorrectable, optional: true, growth: func(g *NvidiaGPU) Opt[float64] {
 			return optSum(g.RemapUncorrectable, g.RemapCorrectable)
 		}},
 	}
-	return askGPUs(r, p, check, append(asks, otherRepairs(p)...)...)
+	return append(asks, otherRepairs(p)...)
 }
 
 // otherRepairs asks for repairs that only some GPUs and drivers know. They are

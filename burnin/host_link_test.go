@@ -181,6 +181,13 @@ func driveFaults() []hostFault {
 			spec:  inService,
 		},
 		{
+			name:  "as worn, and came to replace another drive",
+			edits: []gpuEdit{edit(`"percentage_used": 0`, `"percentage_used": 9`), edit(`"power_on_hours": 30`, `"power_on_hours": 9000`)},
+			setup: func(rec *Record) { rec.Machine.Replacements = []string{"RPTEST0002"} },
+			spec:  inService,
+			want:  map[string]string{"nvme.health/percent_used/NVMe bay 1": "fail", "nvme.health/power_on_hours/NVMe bay 1": "fail"},
+		},
+		{
 			name:  "a log that is not filled in",
 			edits: []gpuEdit{edit(`"power_cycles": 6`, `"power_cycles": 0`), edit(`"data_units_read": 9000`, `"data_units_read": 0`), edit(`"data_units_written": 12000`, `"data_units_written": 0`)},
 			want: func() map[string]string {

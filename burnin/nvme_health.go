@@ -84,7 +84,7 @@ func judgeNVMeHealth(r *Readings, p *profiles.Profile, s *profiles.Spec) []Findi
 		for _, ask := range healthAsks {
 			f := About("nvme.health", ask.quantity, d.Part, refsOf(logs)...)
 			limit := ask.limit(&p.NVMe)
-			if ask.onlyNew && s.Condition != profiles.New && s.Condition != "" {
+			if ask.onlyNew && s.Condition != "" && !newPart(r, s, d.Serial) {
 				limit = nil // recorded: wear is no defect of a part that was not sold as new
 			}
 			out = append(out, ask.judge(f, d, logs, limit))

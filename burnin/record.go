@@ -61,24 +61,27 @@ type Restart struct {
 
 // Machine is machine.json: what provision knows of the machine, as plain data.
 type Machine struct {
-	Name       string            `json:"name"`
-	Rack       string            `json:"rack,omitempty"`
-	U          int               `json:"u,omitempty"`
-	Customer   string            `json:"customer,omitempty"`
-	Order      string            `json:"order,omitempty"`
-	Stage      string            `json:"stage,omitempty"`
-	Wanted     WantedIdentity    `json:"wanted,omitzero"` // as the batch states it
-	Steps      []StepTime        `json:"steps,omitempty"`
-	Waivers    []Waiver          `json:"waivers,omitempty"`
-	BIOS       []BIOSLine        `json:"bios,omitempty"`
-	Image      string            `json:"image,omitempty"`
-	BootID     string            `json:"boot_id,omitempty"`
-	Proof      string            `json:"proof,omitempty"` // how host and BMC were proven one machine; "" = not
-	Guessed    bool              `json:"profile_guessed,omitempty"`
-	Insecure   bool              `json:"tls_insecure,omitempty"`
-	Facts      map[string]string `json:"facts,omitempty"`
-	Repaired   []Repair          `json:"repaired,omitempty"`
-	HandedOver string            `json:"handed_over,omitempty"` // state at handover
+	Name     string            `json:"name"`
+	Rack     string            `json:"rack,omitempty"`
+	U        int               `json:"u,omitempty"`
+	Customer string            `json:"customer,omitempty"`
+	Order    string            `json:"order,omitempty"`
+	Stage    string            `json:"stage,omitempty"`
+	Wanted   WantedIdentity    `json:"wanted,omitzero"` // as the batch states it
+	Steps    []StepTime        `json:"steps,omitempty"`
+	Waivers  []Waiver          `json:"waivers,omitempty"`
+	BIOS     []BIOSLine        `json:"bios,omitempty"`
+	Image    string            `json:"image,omitempty"`
+	BootID   string            `json:"boot_id,omitempty"`
+	Proof    string            `json:"proof,omitempty"` // how host and BMC were proven one machine; "" = not
+	Guessed  bool              `json:"profile_guessed,omitempty"`
+	Insecure bool              `json:"tls_insecure,omitempty"`
+	Facts    map[string]string `json:"facts,omitempty"`
+	Repaired []Repair          `json:"repaired,omitempty"`
+	// Replacements are the serial numbers of parts that came into the machine since its
+	// first attempt: whatever was ordered, what replaces a part is new.
+	Replacements []string `json:"replacements,omitempty"`
+	HandedOver   string   `json:"handed_over,omitempty"` // state at handover
 }
 
 // WantedIdentity is what the batch says about which machine this is.
@@ -117,6 +120,7 @@ type Repair struct {
 	At   time.Time `json:"at"`
 	Part string    `json:"part,omitempty"`
 	Note string    `json:"note"`
+	Said string    `json:"said,omitempty"` // what the retest behind it showed of parts that were moved
 }
 
 // find returns the evidence of a probe in a phase ("" instance matches only ""),

@@ -39,6 +39,9 @@ func (report) tell(e *Env, j *burnin.Judgement) error {
 		e.Facts[FactSwap] = said
 	}
 	h := worklistEntry(e.Machine, e.Store.Dir(), e.Attempt, j)
+	if said := e.Facts[FactSwap]; said != "" && h != nil {
+		h.Why = said + "; " + h.Why
+	}
 	// A fault that a step found goes before what the judgement makes of its
 	// remains: it says what was wrong, and that nothing else was tested.
 	if fault := e.Facts[FactFault]; fault != "" {
@@ -67,6 +70,7 @@ func (r report) Do(_ context.Context, e *Env) (Facts, error) {
 		return nil, err
 	}
 	m.BootID = or(rec.Machine.BootID, m.BootID)
+	e.tellMoved(rec, &m)
 	if err := e.Store.SetMachine(m); err != nil {
 		return nil, err
 	}

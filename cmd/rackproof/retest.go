@@ -25,7 +25,11 @@ that PASSED is only with --yes.
 
 Where two parts of one kind were exchanged, --swapped names their places as the
 report does. The retest then ends in one sentence: the fault follows the part, or
-stays with the slot, or is gone.
+stays with the slot, or is gone; or it cannot tell, and says why: no serial number is
+known, or more than these two parts changed. The sentence stands in the table, in the
+worklist and in the report. A part that came to replace another is judged as a new one,
+whatever was ordered: hours, data written and remapped rows beyond the limits of new
+parts are "not as ordered".
 
 Example:
   rackproof retest r12u07
