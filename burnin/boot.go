@@ -16,6 +16,7 @@ import (
 type Boot struct {
 	Boot   int                 `json:"boot"` // from 1
 	Kind   profiles.RebootKind `json:"kind"`
+	From   string              `json:"from"` // boot id in which the restart was ordered
 	BootID string              `json:"boot_id"`
 	Down   time.Time           `json:"down"` // when the restart was ordered
 	Up     time.Time           `json:"up"`   // when the machine answered again

@@ -82,7 +82,7 @@ func (b *burn) reboot(ctx context.Context, n int) (Boot, error) {
 		b.Log.Warn("no answer to the order to restart", "err", err)
 	}
 	id, err := b.awaitBoot(ctx, r.BootID)
-	boot := Boot{Boot: n, Kind: profiles.Warm, BootID: id, Down: r.At, Up: time.Now().UTC()}
+	boot := Boot{Boot: n, Kind: profiles.Warm, From: r.BootID, BootID: id, Down: r.At, Up: time.Now().UTC()}
 	if err != nil {
 		return boot, err
 	}

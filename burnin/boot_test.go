@@ -24,7 +24,7 @@ func bootsOf(t *testing.T, rec *burnin.Record, p *profiles.Profile, changes ...f
 			change(m)
 		}
 		up := time.Date(2026, 11, 30, 12, i, 0, 0, time.UTC)
-		b := burnin.Boot{Boot: i + 1, Kind: profiles.Cold, BootID: fmt.Sprintf("%08d-1111-4222-a333-444444444444", i+1), Down: up.Add(-time.Minute), Up: up}
+		b := burnin.Boot{Boot: i + 1, Kind: profiles.Cold, From: fmt.Sprintf("%08d-1111-4222-a333-444444444444", i), BootID: fmt.Sprintf("%08d-1111-4222-a333-444444444444", i+1), Down: up.Add(-time.Minute), Up: up}
 		node := &burnin.Node{Shell: nodetest.Wire(m, nodetest.Boot{BootID: b.BootID, Cmdline: "quiet"}), Origin: burnin.FromSSH, Probes: burnin.Probes(), Profile: p}
 		got, err := node.Collect(t.Context(), b.Phase())
 		if err != nil {
@@ -101,7 +101,19 @@ func TestBoots(t *testing.T) {
 	}
 }
 
-// What a start does not prove is open, and so are starts that are owed.
+// A restart that nobody ordered is a fault of the machine.
+func TestBootsByItself(t *testing.T) {
+	rec, to := healthyHGX(t)
+	bootsOf(t, rec, to.profile, nil, nil)
+	rec.Meta.Boots[1].From = "99999999-1111-4222-a333-444444444444"
+	j := to.of(rec)
+	i := slices.IndexFunc(j.Findings, func(f burnin.Finding) bool { return f.ID == "kernel.log/restart/machine" })
+	if i < 0 || j.Findings[i].Verdict != burnin.Fail || !strings.Contains(j.Findings[i].Why, "restarted by itself between boot 1 and boot 2 (2026-11-30 12:01 UTC)") {
+		t.Error(describe(j))
+	}
+}
+
+// What a boot does not prove is open, and so are starts that are owed.
 func TestBootsOpen(t *testing.T) {
 	healthy, to := healthyHGX(t)
 	asked := *to.spec

@@ -29,6 +29,10 @@ func judgeRestart(r *Readings) Finding {
 		}
 		prior = phase
 	}
+	if b := restartedItself(r.rec.Meta.Boots); b != nil {
+		f.Measured = b.From
+		return f.Judged(Fail, fmt.Sprintf("the machine restarted by itself between boot %d and %s: find out why before anything else", b.Boot-1, b.when()))
+	}
 	switch n := len(r.rec.Meta.Restarts); {
 	case unknown != nil:
 		return f.Missing(unknown)
@@ -41,6 +45,17 @@ func judgeRestart(r *Readings) Finding {
 	}
 	f.Measured = 0.0
 	return f.Judged(Pass, "one boot from the first page to the last")
+}
+
+// restartedItself is the first of the reboot cycles that was not ordered in the boot before
+// it: nobody ordered the one in between.
+func restartedItself(boots []Boot) *Boot {
+	for i := 1; i < len(boots); i++ {
+		if boots[i].From != boots[i-1].BootID {
+			return &boots[i]
+		}
+	}
+	return nil
 }
 
 // bootUntold says why it is not known that the machine stayed up: a phase at either end

@@ -104,7 +104,7 @@ func (s rebootCycle) cycle(ctx context.Context, e *Env, n int, want profiles.Reb
 	if err != nil {
 		return err
 	}
-	return s.look(ctx, e, burnin.Boot{Boot: n, Kind: want.Kind, BootID: id, Down: r.At, Up: time.Now()})
+	return s.look(ctx, e, burnin.Boot{Boot: n, Kind: want.Kind, From: r.BootID, BootID: id, Down: r.At, Up: time.Now()})
 }
 
 // begin makes the restart durable, with the boot in which the machine is before it.
