@@ -27,10 +27,14 @@ type BurnOptions struct {
 	Owner     string // person@host
 	Rackproof string // version, for the record
 
-	Duration time.Duration // of the load; 0 = look only: phase before, nothing else
-	Soak     profiles.Soak // what an interruption does to it; without hours it begins anew
-	Reboots  int           // restarts that Reboots will make behind it
-	Loads    []Load        // usually Loads()
+	Duration time.Duration   // of the load; 0 = look only: phase before, nothing else
+	Soak     profiles.Soak   // what an interruption does to it; without hours it begins anew
+	Reboots  int             // restarts that Reboots will make behind it
+	Loads    []Load          // usually Loads()
+	OnFail   profiles.OnFail // what a fault under load does; "" = the loads on the other parts go on
+	// Freeze keeps what the BMC knows of a fault under load; may be nil. What it returns
+	// is stored, what it stores itself it does not return.
+	Freeze   func(context.Context) ([]*Evidence, error)
 	DeadMan  time.Duration // loads end by themselves this long after we were last heard; 0 = two minutes
 	Root     string        // folder on the node, "" = the usual one
 	Resume   bool          // what is stored already is not measured again
@@ -123,7 +127,7 @@ func (b *burn) open(ctx context.Context) (err error) {
 
 // loadTools are the programs of the loads.
 func (b *burn) loadTools() []string {
-	var tools []string
+	tools := []string{bugReportTool}
 	for _, l := range b.Loads {
 		tools = append(tools, l.Tool)
 	}

@@ -112,6 +112,7 @@ type loadRun struct {
 	late   time.Time // the loads are long over
 	last   *report
 	seen   *lastSeen // what the units did when nothing had ended them
+	fault  fault
 }
 
 // run watches the load to its end. A node that was rebooted under load ends the
@@ -120,7 +121,11 @@ func (r *loadRun) run(ctx context.Context) (err error) {
 	if r.stream, err = openStream(r.Store, r.folder.id); err != nil {
 		return err
 	}
-	err = r.measure(ctx)
+	r.fault.watch = newFatalWatch(r)
+	err = r.folder.start(ctx, followUnit, "watch", r.asRoot(followCommand), r.span+overtime)
+	if err == nil {
+		err = r.measure(ctx)
+	}
 	if err == nil {
 		err = r.startAll(ctx)
 	}
@@ -142,7 +147,7 @@ func (r *loadRun) watchAll(ctx context.Context) error {
 	over, finish := context.WithCancel(gctx)
 	group.Go(func() error {
 		defer finish()
-		return r.watch(gctx)
+		return r.watch(gctx, group)
 	})
 	group.Go(func() error { return r.middle(over) })
 	group.Go(func() error { return r.askSources(over) })
@@ -181,19 +186,24 @@ func (r *loadRun) abandon(ctx context.Context, why error) error {
 
 // startAll starts the samplers, then the loads. What runs already is left alone.
 func (r *loadRun) startAll(ctx context.Context) error {
-	longest := r.span + overtime
+	longest := r.span + r.ramp(0) + overtime
 	r.began = time.Now()
 	for _, p := range r.sampled() {
 		if err := r.folder.start(ctx, samplePrefix+p.Name, "sample", Wrap(sampleCommand(p, r.node)), longest); err != nil {
 			return err
 		}
 	}
-	for _, l := range r.loads {
+	for i, l := range r.loads {
+		if i > 0 {
+			if err := r.pause(ctx, r.rampStep()); err != nil {
+				return err
+			}
+		}
 		if err := r.folder.start(ctx, l.Name, "load", r.command(l), longest); err != nil {
 			return err
 		}
 	}
-	r.late = time.Now().Add(r.span + 2*overtime)
+	r.late = time.Now().Add(longest + overtime)
 	return nil
 }
 
@@ -221,7 +231,7 @@ func sampleCommand(p ProbeSpec, n *Node) string {
 }
 
 // watch polls until no load runs any more and everything is fetched.
-func (r *loadRun) watch(ctx context.Context) error {
+func (r *loadRun) watch(ctx context.Context, group *errgroup.Group) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
@@ -237,7 +247,8 @@ func (r *loadRun) watch(ctx context.Context) error {
 			return fmt.Errorf("%w: %s", errDeadLoad, strings.Join(dead, ", "))
 		}
 		r.progress(report)
-		if report.ended != "" || report.loadsOver() || time.Now().After(r.late) {
+		over := r.look(ctx, group)
+		if over || report.ended != "" || report.loadsOver() || time.Now().After(r.late) {
 			return r.drain(ctx)
 		}
 		select {
@@ -297,7 +308,7 @@ func (r *loadRun) progress(report *report) {
 	for _, u := range report.units {
 		if r.busy(u) && !u.started.IsZero() {
 			began := u.started.Add(-r.skew)
-			r.node.tell(Progress{Phase: PhaseLoad, Doing: u.name, Left: max(time.Until(began.Add(r.span)), 0)})
+			r.node.tell(Progress{Phase: PhaseLoad, Doing: r.doing(u.name), Left: max(time.Until(began.Add(r.span)), 0)})
 			return
 		}
 	}

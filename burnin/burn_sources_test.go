@@ -82,7 +82,7 @@ func askFor(t *testing.T, f *fakeBMC, d time.Duration) *Evidence {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &loadRun{stream: stream, burn: &burn{node: &Node{}, BurnOptions: BurnOptions{
+	r := &loadRun{stream: stream, span: d, burn: &burn{node: &Node{}, BurnOptions: BurnOptions{
 		Store: store, Duration: d, Sources: []Source{f}, Log: slog.New(slog.DiscardHandler),
 	}}}
 	ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -215,7 +215,7 @@ func TestSamplesSurviveUs(t *testing.T) {
 				t.Fatal(err)
 			}
 			f := &fakeBMC{takes: time.Millisecond, short: true, rows: steadyFan}
-			a := &asker{source: f, held: map[string]*heldSource{}, loadRun: &loadRun{stream: stream, burn: &burn{node: &Node{}, BurnOptions: BurnOptions{
+			a := &asker{source: f, held: map[string]*heldSource{}, loadRun: &loadRun{stream: stream, span: time.Hour, burn: &burn{node: &Node{}, BurnOptions: BurnOptions{
 				Store: store, Duration: time.Hour, Log: slog.New(slog.DiscardHandler),
 			}}}}
 			ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)

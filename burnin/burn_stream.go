@@ -121,7 +121,7 @@ func (r *loadRun) finish(by SpanEnd, dead ...string) error {
 	if r.last != nil && r.last.ended != "" && r.last.ended != endedDone {
 		fmt.Fprintf(&list, "ended by the node: %s\n", r.last.ended)
 	}
-	err := r.record(by, dead)
+	err := errors.Join(r.finishFollow(), r.record(by, dead))
 	if err != nil {
 		return err
 	}

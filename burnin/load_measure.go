@@ -24,7 +24,7 @@ func (r *loadRun) command(l Load) string {
 	if l.Alone > 0 {
 		return l.Command(r.node.profile(), l.Alone)
 	}
-	return l.Command(r.node.profile(), r.span)
+	return l.Command(r.node.profile(), r.length(l))
 }
 
 // busy reports whether a unit is one of the loads that keep the machine busy.

@@ -36,6 +36,7 @@ var spare = []string{
 	"lspci", "nvme-list", "nvme-smart", "smartctl", "os", "lscpu", "ras", "block-devices", "bmc-lan", "fabric-manager", "loads", "pstore",
 	"ethtool", "lldp", "stream", "gdsio", // what they measure is recorded, or not asked for
 	"ib-status", // the profile names no InfiniBand
+	"kernel-follow", // the log of a boot that ended before it could be read whole
 }
 
 // read are the loads of which every word counts.

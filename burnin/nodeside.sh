@@ -184,7 +184,7 @@ watch() {
 
 # start DIR NAME KIND SECONDS LENGTH; its command line, LENGTH bytes, is on stdin. A
 # unit that is there is not started again. Half a command line, of a client that
-# went away while it sent, is never run. KIND is load or sample.
+# went away while it sent, is never run. KIND is load, sample, or watch: that goes on until the loads are over.
 start() {
 	u=$1/units/$2 new=$1/units/.$2.$$
 	cat >"$new"

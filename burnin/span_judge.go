@@ -47,6 +47,9 @@ func (s *Span) cite(refs []string) []string {
 			ref = s.Folder + "/" + ref
 		}
 		ref = strings.Replace(ref, s.Folder+"/"+string(PhaseAfter)+"/", s.Folder+"/"+string(PhaseLoad)+"/", 1)
+		if ref == s.Folder+"/"+string(PhaseLoad)+"/"+KernelLog.Spec.Name {
+			ref = s.Folder + "/" + string(PhaseLoad) + "/" + followUnit
+		}
 		if !slices.Contains(out, ref) {
 			out = append(out, ref)
 		}
@@ -108,6 +111,9 @@ func recordOfSpan(rec *Record, i int) *Record {
 			one.Evidence = append(one.Evidence, e)
 		case e.Phase == PhaseLoad && e.span == span.Folder:
 			one.Evidence = append(one.Evidence, e.asCut())
+			if e.Probe == followUnit && !ended {
+				one.Evidence = append(one.Evidence, e.asKernelLog())
+			}
 			if last := e.lastSample(); last != nil && !ended {
 				one.Evidence = append(one.Evidence, last)
 			}

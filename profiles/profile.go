@@ -307,6 +307,7 @@ type Power struct {
 // Load is how the machine is loaded and watched.
 type Load struct {
 	MemoryShare *Limit `yaml:"memory_share,omitempty" unit:"%"` // of the memory that is free, what a load may take; nil takes none
+	Ramp        *Limit `yaml:"ramp,omitempty" unit:"s"`         // between the starts of two loads; nil starts all at once
 	Silence     *Limit `yaml:"silence,omitempty" unit:"s"`      // longest time without a readable sample
 
 	// Order names the programs to prefer where several keep the same parts busy. Those it does not name come

@@ -1,11 +1,13 @@
 package provision
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rackproof/rackproof/burnin"
@@ -34,6 +36,24 @@ type bmcSource struct {
 	since time.Time                     // by our clock: when the log was first read
 	whole bool                          // a whole reading under load was given
 	told  map[string]redfish.Thresholds // limits that a short reading has shown, by sensor
+	mu    sync.Mutex                    // one question at a time: readings, and what a fault under load asks for
+
+	frozen string // what freeze has collected, and what not
+}
+
+// freeze collects diagnostics at a fault under load, where the batch asks for them; they
+// are stored by then, and the readings under load wait.
+func (s *bmcSource) freeze(ctx context.Context) ([]*burnin.Evidence, error) {
+	if !s.env.Batch.Diagnostics.OnFailure {
+		return nil, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	limit := cmp.Or(time.Duration(s.env.Batch.Diagnostics.For), diagnosticsFor)
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	s.frozen = s.env.diagnoseWithin(ctx, time.Now().Add(limit))
+	return nil, nil
 }
 
 // Collect implements burnin.Source. Its only error is that of ctx: a reading that we
@@ -89,6 +109,8 @@ func (r bmcRead) out() ([]byte, error) {
 
 // read makes evidence of one reading, of one that failed too.
 func (s *bmcSource) read(ctx context.Context, probe string, phase burnin.Phase, limit time.Duration, how func(context.Context, BMC) (bmcRead, error)) *burnin.Evidence {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	e := s.env.bmcEvidence(bounded, probe, phase, how)

@@ -18,7 +18,8 @@ type Burner interface {
 // BurnIn is one burn-in of one machine.
 type BurnIn struct {
 	Node     burnin.Shell
-	Sources  []burnin.Source // beside the node: the BMC
+	Sources  []burnin.Source                                   // beside the node: the BMC
+	Freeze   func(context.Context) ([]*burnin.Evidence, error) // what the BMC knows of a fault under load; may be nil
 	Store    *burnin.Store
 	Profile  *profiles.Profile
 	Spec     *profiles.Spec

@@ -44,13 +44,17 @@ func (b burnIn) Do(ctx context.Context, e *Env) (Facts, error) {
 	if want := soak(e); want > 0 && load < want {
 		e.Facts[FactLoad] = load.String() + " instead of the spec's " + want.String()
 	}
+	source := &bmcSource{env: e, since: e.logSince()}
 	watch := e.watchLoad(ctx, b.Name())
 	err = e.Burner.Burn(ctx, BurnIn{
-		Node: node, Sources: []burnin.Source{&bmcSource{env: e, since: e.logSince()}, portLoop(e, node)}, Store: e.Store, Profile: e.Profile, Spec: e.Spec, Run: e.Run, Attempt: e.Attempt,
+		Node: node, Sources: []burnin.Source{source, portLoop(e, node)}, Freeze: source.freeze, Store: e.Store, Profile: e.Profile, Spec: e.Spec, Run: e.Run, Attempt: e.Attempt,
 		Record: rec, Version: e.Version, Duration: load,
 		Consent:  consent(e),
 		Progress: func(text string, until time.Time) { e.Progress(ctx, until, "%s", text) },
 	})
+	if source.frozen != "" {
+		err = errors.Join(err, e.Learn(context.WithoutCancel(ctx), Facts{FactDiagnostics: source.frozen}))
+	}
 	return nil, e.lost(ctx, watch.end(err), watch.console.Bytes())
 }
 

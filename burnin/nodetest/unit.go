@@ -89,6 +89,9 @@ func (u *unit) state(now time.Time) string {
 
 // output is what u has printed by now.
 func (u *unit) output(s *system, now time.Time) string {
+	if u.kind == "watch" {
+		return s.dmesg()
+	}
 	if u.kind != "load" || now.Before(u.end()) {
 		return ""
 	}

@@ -158,7 +158,7 @@ func (a *app) burnin(ctx context.Context, f *burninFlags) error {
 	o := burnin.BurnOptions{
 		Node: node, Sources: []burnin.Source{&pair.Pair}, Store: store, Machine: burnin.Machine{Name: f.node.name(), Guessed: guessed}, Spec: spec.Bytes(),
 		Run: meta.Run, Attempt: meta.Attempt, Owner: person(), Rackproof: versionString(),
-		Duration: f.duration, Soak: spec.Soak, Reboots: f.reboots, Loads: loads, Resume: true, Log: a.log,
+		Duration: f.duration, Soak: spec.Soak, OnFail: spec.OnFail, Reboots: f.reboots, Loads: loads, Resume: true, Log: a.log,
 	}
 	if err := burnAndReboot(ctx, o, !meta.Ended.IsZero()); err != nil {
 		return nodeError(f.node.name(), err)
