@@ -86,11 +86,20 @@ func (w *fatalWatch) kernel(log *KernelLogData) []string {
 		}
 	}
 	for _, line := range log.Lines {
-		if name, _, ok := w.rules.of(line.Text); ok && line.Time > w.since && line.Check == "" && kernelVerdict(w.profile.Kernel[name], true) == Fail {
+		if w.ruled(line) {
 			found = append(found, strings.TrimSpace(line.Text))
 		}
 	}
 	return found
+}
+
+// ruled reports whether a line that no parser has read is fatal by the catalogue.
+func (w *fatalWatch) ruled(line KernelLine) bool {
+	if line.Time <= w.since || line.Check != "" {
+		return false
+	}
+	name, _, ok := w.rules.of(line.Text)
+	return ok && kernelVerdict(w.profile.Kernel[name], true) == Fail
 }
 
 // fresh gives the whole lines of a file that were not looked through yet.

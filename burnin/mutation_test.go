@@ -35,7 +35,7 @@ var spoils = []struct {
 var spare = []string{
 	"lspci", "nvme-list", "nvme-smart", "smartctl", "os", "lscpu", "ras", "block-devices", "bmc-lan", "fabric-manager", "loads", "pstore",
 	"ethtool", "lldp", "stream", "gdsio", // what they measure is recorded, or not asked for
-	"ib-status", // the profile names no InfiniBand
+	"ib-status",     // the profile names no InfiniBand
 	"kernel-follow", // the log of a boot that ended before it could be read whole
 }
 
