@@ -3,6 +3,7 @@ package burnin
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rackproof/rackproof/profiles"
@@ -79,7 +80,7 @@ func (l *FryerLog) idle() bool {
 }
 
 func (l *FryerLog) why() string {
-	if all := append(l.Failures[:len(l.Failures):len(l.Failures)], l.Reasons...); len(all) > 0 {
+	if all := slices.Concat(l.Failures, l.Reasons); len(all) > 0 {
 		return ": " + all[0]
 	}
 	return ""

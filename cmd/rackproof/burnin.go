@@ -116,10 +116,9 @@ func (a *app) burnin(ctx context.Context, f *burninFlags) error {
 	if err != nil {
 		return usageError(err, "rackproof profile list")
 	}
-	if len(f.writeDisks) > 0 && spec.Loads.NVMe != profiles.NVMeWrite {
-		return usageError(fmt.Errorf("--write-disks: spec %s does not ask for writes", spec.Name), "a spec with loads: {nvme: write}, or leave --write-disks out")
+	if loads, err = f.loadsFor(loads, spec); err != nil {
+		return err
 	}
-	loads = burnin.LoadsFor(loads, spec, burnin.Consent{Disks: f.writeDisks})
 	var p *profiles.Profile
 	if f.profile != "" {
 		if p, err = lib.Profile(f.profile); err != nil {
@@ -181,6 +180,15 @@ func burnAndReboot(ctx context.Context, o burnin.BurnOptions, burned bool) error
 		return nil
 	}
 	return burnin.Reboots(ctx, o)
+}
+
+// loadsFor are the loads that the spec asks for; it must ask for writes too where disks
+// are named for them.
+func (f *burninFlags) loadsFor(loads []burnin.Load, spec *profiles.Spec) ([]burnin.Load, error) {
+	if len(f.writeDisks) > 0 && spec.Loads.NVMe != profiles.NVMeWrite {
+		return nil, usageError(fmt.Errorf("--write-disks: spec %s does not ask for writes", spec.Name), "a spec with loads: {nvme: write}, or leave --write-disks out")
+	}
+	return burnin.LoadsFor(loads, spec, burnin.Consent{Disks: f.writeDisks}), nil
 }
 
 // propose names the best match of a machine for which no profile was given.
