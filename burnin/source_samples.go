@@ -25,7 +25,7 @@ func newHeld(r *loadRun, e *Evidence) (*heldSource, error) {
 	first.Out, first.Err, first.Samples = nil, nil, nil
 	h := &heldSource{
 		first: &first, file: filepath.Join(r.stream.dir, "."+e.Name()),
-		thin: thinner{profile: r.node.profile(), every: r.Duration / watchReadings, turns: maxTurns, peaks: maxPeaks},
+		thin: thinner{profile: r.node.profile(), every: r.span / watchReadings, turns: maxTurns, peaks: maxPeaks},
 	}
 	return h, h.mend()
 }
