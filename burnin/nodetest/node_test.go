@@ -115,7 +115,7 @@ func burnedIn(t *testing.T, m *Machine) (burnin.Judgement, *burnin.Record) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	err = burnin.Burn(ctx, burnin.BurnOptions{
 		Node:  &burnin.Node{Shell: sh, Origin: burnin.FromSSH, Probes: quickProbes(), Profile: p},
