@@ -15,7 +15,8 @@ const (
 func TestBIOSSettings(t *testing.T) {
 	wanted := []BIOSLine{
 		{Attribute: "IOMMU", Found: "Enabled", Wanted: "Disabled", Now: "Disabled"},
-		{Attribute: "SMT", Wanted: "true"}, {Attribute: "NPS", Wanted: 4.0},
+		{Attribute: "SMT", Wanted: "true"},
+		{Attribute: "NPS", Wanted: 4.0},
 	}
 	iommu := "bios/setting/BIOS IOMMU"
 	for _, c := range []struct {

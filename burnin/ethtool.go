@@ -80,41 +80,58 @@ var (
 
 func parseEthtool(e *Evidence) (EthtoolReport, error) {
 	body, _ := e.Body()
-	var r EthtoolReport
-	var port *EthtoolPort
-	section := ""
+	r := ethtoolReader{}
 	ended := ""
 	for _, line := range lines(body) {
-		line = strings.TrimSpace(line)
-		if m := ethtoolHead.FindStringSubmatch(line); m != nil {
-			r.Ports = append(r.Ports, EthtoolPort{Name: m[1], Counters: map[string]Opt[float64]{}})
-			port, section = &r.Ports[len(r.Ports)-1], "link"
+		if n, ok := strings.CutPrefix(line, ethtoolEnd); ok {
+			ended = n
 			continue
 		}
-		m := ethtoolField.FindStringSubmatch(line)
-		switch {
-		case strings.HasPrefix(line, ethtoolEnd):
-			ended = strings.TrimPrefix(line, ethtoolEnd)
-		case line == "#module":
-			section = "module"
-		case strings.HasPrefix(line, "NIC statistics:"):
-			section = "counters"
-		case m == nil || port == nil:
-		case section == "counters":
-			port.Counters[m[1]] = optCount(m[2])
-		case section == "link" && m[1] == "Identifier": // -m without our mark
-			section = "module"
-		case section == "module":
-			port.Module.field(m[1], m[2])
-		default:
-			port.field(m[1], m[2])
-		}
+		r.line(line)
 	}
-	if len(r.Ports) == 0 && ended != "0" {
-		return r, errors.New("ethtool: the output shows no port" + firstLine(e.Err))
+	if len(r.report.Ports) == 0 && ended != "0" {
+		return r.report, errors.New("ethtool: the output shows no port" + firstLine(e.Err))
 	}
-	r.Complete = ended != "" && atoi(ended) == len(r.Ports)
-	return r, nil
+	r.report.Complete = ended != "" && atoi(ended) == len(r.report.Ports)
+	return r.report, nil
+}
+
+// ethtoolReader reads line by line; section is what the lines tell of.
+type ethtoolReader struct {
+	report  EthtoolReport
+	section string // "link", "counters", "module"
+}
+
+func (r *ethtoolReader) line(line string) {
+	if m := ethtoolHead.FindStringSubmatch(line); m != nil {
+		r.report.Ports = append(r.report.Ports, EthtoolPort{Name: m[1], Counters: map[string]Opt[float64]{}})
+		r.section = "link"
+		return
+	}
+	switch {
+	case line == "#module":
+		r.section = "module"
+		return
+	case strings.HasPrefix(line, "NIC statistics:"):
+		r.section = "counters"
+		return
+	}
+	m := ethtoolField.FindStringSubmatch(line)
+	if m == nil || len(r.report.Ports) == 0 {
+		return
+	}
+	port := &r.report.Ports[len(r.report.Ports)-1]
+	if m[1] == "Identifier" { // -m without our mark
+		r.section = "module"
+	}
+	switch r.section {
+	case "counters":
+		port.Counters[m[1]] = optCount(m[2])
+	case "module":
+		port.Module.field(m[1], m[2])
+	default:
+		port.field(m[1], m[2])
+	}
 }
 
 func (p *EthtoolPort) field(name, value string) {
