@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,7 +86,7 @@ func (r *loadRun) freeze(ctx context.Context, lost bool) error {
 	group.Go(func() error {
 		return errors.Join(
 			r.freezeOne(gctx, "freeze-kernel-log", "", KernelLog.Spec.Command(r.node.profile()), time.Minute),
-			r.freezeOne(gctx, "freeze-nvidia-smi", "nvidia-smi", "nvidia-smi -q", 2*time.Minute),
+			r.freezeOne(gctx, "freeze-nvidia-smi", "nvidia-smi", "nvidia-smi -q", r.patience(NvidiaSMI.Spec.Name)),
 			r.freezeOne(gctx, "freeze-bug-report", bugReportTool, r.bugReport(lost), bugReportFor+time.Minute),
 		)
 	})
@@ -104,6 +105,15 @@ func (r *loadRun) freeze(ctx context.Context, lost bool) error {
 		})
 	}
 	return group.Wait()
+}
+
+// patience is how long a probe may take on this node.
+func (r *loadRun) patience(probe string) time.Duration {
+	i := slices.IndexFunc(r.node.Probes, func(p ProbeSpec) bool { return p.Name == probe })
+	if i < 0 {
+		return probeDeadline
+	}
+	return deadlineOf(r.node.Probes[i])
 }
 
 // bugReport is the command line of the tool: its file goes into our folder, which is in
