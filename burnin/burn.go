@@ -29,6 +29,7 @@ type BurnOptions struct {
 
 	Duration time.Duration   // of the load; 0 = look only: phase before, nothing else
 	Soak     profiles.Soak   // what an interruption does to it; without hours it begins anew
+	Carried  *Carried        // hours of the attempts before, see CarryOn; may be nil
 	Reboots  int             // restarts that Reboots will make behind it
 	Loads    []Load          // usually Loads()
 	OnFail   profiles.OnFail // what a fault under load does; "" = the loads on the other parts go on
@@ -117,7 +118,7 @@ func (b *burn) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	b.Machine.BootID, b.meta.Reboots = b.facts.BootID, b.Reboots
+	b.Machine.BootID, b.meta.Reboots, b.meta.Carried = b.facts.BootID, b.Reboots, b.Carried
 	var profile []byte
 	if b.node.Profile != nil {
 		profile = b.node.Profile.Bytes()

@@ -24,7 +24,7 @@ var (
 
 // left is how long the span that begins now is to last.
 func (b *burn) left() time.Duration {
-	done := soaked(append(b.spans(), Span{}), b.Soak).seconds()
+	done := soaked(append(b.spans(), Span{}), b.Soak).seconds() + b.Carried.counted()
 	return max(b.Duration-time.Duration(done*float64(time.Second)), min(b.Duration, leastSpan)).Round(time.Second)
 }
 

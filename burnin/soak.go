@@ -8,10 +8,11 @@ import (
 	"github.com/rackproof/rackproof/profiles"
 )
 
-// judgeSoak says how long the machine was under load, in how many spans, and what
-// interrupted them: by that a machine that was loaded for minutes has not proven a day.
-// It gives nothing where the spec asks for no hours.
-func judgeSoak(rec *Record, s *profiles.Spec) []Finding {
+// judgeSoak says how long the machine was under load, in how many spans, what interrupted
+// them, and which hours of earlier attempts count: by that a machine that was loaded for
+// minutes has not proven a day. found says of which class parts are. It gives nothing
+// where the spec asks for no hours.
+func judgeSoak(rec *Record, s *profiles.Spec, found []Finding) []Finding {
 	if s.Soak.Hours <= 0 || rec.Meta.Coverage == CoverPartial {
 		return nil
 	}
@@ -25,10 +26,11 @@ func judgeSoak(rec *Record, s *profiles.Spec) []Finding {
 	}
 	f := About("soak", "hours", machinePart, refs...)
 	f.Scope = s.ScopeOf(f.Check, f.Quantity)
-	hours := clock.seconds() / 3600
+	carried := rec.Meta.Carried.with(rec.Machine.Replacements, found, s)
+	hours := (clock.seconds() + carried.counted()) / 3600
 	f.Measured, f.Limit, f.Relation, f.Unit = tenths(hours*10)/10, s.Soak.Hours, string(profiles.Min), string(profiles.Hours)
 	f.Provenance = &Provenance{Kind: "spec", Source: "spec " + s.Name}
-	why := soakWords(spans, clock, s)
+	why := soakWords(spans, clock, s) + carried.words()
 	if hours < s.Soak.Hours {
 		return []Finding{f.Missing(fmt.Errorf("under load for %.2f h of the %.4g h that spec %s asks for; %s", hours, s.Soak.Hours, s.Name, why))}
 	}

@@ -1,5 +1,7 @@
 package profiles
 
+import "slices"
+
 // SpecSchema is the value of the schema key of every acceptance spec that this package reads.
 const SpecSchema = "rackproof/spec/1"
 
@@ -101,6 +103,26 @@ const (
 	Warm RebootKind = "warm" // by its operating system
 	Cold RebootKind = "cold" // off and on again by its BMC, which keeps its own power
 )
+
+// ClockOf is what the repair of a part does to the hours; a class that the spec does not name is as the default, and
+// without one all begins again.
+func (s *Spec) ClockOf(class string) Clock {
+	for _, key := range []string{class, "default"} {
+		if c := s.ClockAfterRepair[key]; c != "" {
+			return c
+		}
+	}
+	return ClockRestart
+}
+
+// Stricter is that of two clocks which counts less of the hours already done; "" counts all.
+func (c Clock) Stricter(other Clock) Clock {
+	order := []Clock{"", ClockContinue, ClockPart, ClockRestart}
+	if slices.Index(order, other) > slices.Index(order, c) {
+		return other
+	}
+	return c
+}
 
 // Reboots is how often a machine is restarted behind its load, and what is there looked at behind each start: some
 // links and parts come up only sometimes.

@@ -25,9 +25,10 @@ type BurnIn struct {
 	Spec     *profiles.Spec
 	Run      RunID
 	Attempt  int
-	Record   burnin.Machine // machine.json
-	Version  string         // of rackproof
-	Duration time.Duration  // of the loads; 0 = by the spec
-	Consent  burnin.Consent // to what may be written on the host
+	Record   burnin.Machine  // machine.json
+	Version  string          // of rackproof
+	Duration time.Duration   // of the loads; 0 = by the spec
+	Carried  *burnin.Carried // hours of the attempts before; may be nil
+	Consent  burnin.Consent  // to what may be written on the host
 	Progress func(text string, until time.Time)
 }

@@ -27,21 +27,23 @@ func swapSaid(e *Env, after *burnin.Judgement) string {
 	if len(e.Repairs) == 0 {
 		return ""
 	}
-	before := judgedBefore(e)
+	before, _ := judgedBefore(e)
 	if before == nil {
 		return ""
 	}
 	return swapSentence(before, after, e.Repairs[len(e.Repairs)-1])
 }
 
-// judgedBefore is the last attempt before this one that has a report, or nil.
-func judgedBefore(e *Env) *burnin.Judgement {
+// judgedBefore is the last attempt before this one that has a report, and its folder; nil
+// where there is none.
+func judgedBefore(e *Env) (j *burnin.Judgement, dir string) {
 	for a := e.Attempt - 1; a > 0; a-- {
-		if j, err := ReadReport(filepath.Join(filepath.Dir(e.Store.Dir()), strconv.Itoa(a))); err == nil {
-			return j
+		dir := filepath.Join(filepath.Dir(e.Store.Dir()), strconv.Itoa(a))
+		if j, err := ReadReport(dir); err == nil {
+			return j, dir
 		}
 	}
-	return nil
+	return nil, ""
 }
 
 // swapSentence is the one sentence in which a swap retest ends (PEOPLE.md). Where the
