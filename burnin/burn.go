@@ -69,6 +69,9 @@ func Burn(ctx context.Context, o BurnOptions) error {
 	for errors.Is(err, errRebooted) { // the hours go on in the next boot
 		err = b.phases(ctx)
 	}
+	if why := context.Cause(ctx); err != nil && why != nil && !errors.Is(err, why) {
+		err = fmt.Errorf("%w: %w", why, err) // whatever was under way when it came
+	}
 	if err != nil {
 		return err
 	}

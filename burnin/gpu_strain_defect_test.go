@@ -18,8 +18,8 @@ func TestDefectsUnderLoad(t *testing.T) {
 		want  []string
 		odd   bool // stands out among its siblings too
 	}{
-		{"hot", func(m *nodetest.Machine) { m.GPUs[2].Hot = true }, []string{"gpu.thermal/hw_thermal_slowdown"}, true},
-		{"power limit", func(m *nodetest.Machine) { m.GPUs[5].PowerLimit = 400 }, []string{"gpu.power/limit"}, false},
+		{"hot", func(m *nodetest.Machine) { m.GPUs[2].Hot = true }, []string{"gpu.thermal/margin", "gpu.thermal/memory_temperature", "gpu.thermal/hw_thermal_slowdown"}, true},
+		{"power limit", func(m *nodetest.Machine) { m.GPUs[5].PowerLimit = 400 }, []string{"gpu.power/limit"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			rec, to := healthyRecord(t, "hgx-h100-8", burnin.Loads(), c.plant)

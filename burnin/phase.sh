@@ -62,20 +62,27 @@ guard='
 while sleep 1; do
 	{ read -r pid until <"$2/now.$1" && read -r up _ </proc/uptime; } 2>/dev/null || pid=
 	if ! kill -s 0 "$1" 2>/dev/null; then
+		if [ -z "$pid" ]; then # a probe may just begin
+			sleep 1
+			read -r pid until <"$2/now.$1"
+		fi 2>/dev/null
 		[ -z "$pid" ] || kill -s KILL -- "-$pid" 2>/dev/null
 		exit
 	fi
 	[ -z "$pid" ] || [ "${up%.*}" -lt "$until" ] || kill -s USR1 "$1"
 done'
 
+# A probe says itself who it is before it begins, so that none runs of which the guard
+# does not know. Its words are UNTIL FILE COMMAND.
+own='echo "$$ $1" >|"$2"; exec /bin/sh -c "$3"'
+
 # run NAME SECONDS COMMAND
 run() {
 	read -r from _ </proc/uptime
 	echo "begin $1 $from"
 	late= until=$((${from%.*} + $2 + 1))
-	$alone /bin/sh -c "$3" </dev/null >"$dir/$1.out" 2>"$dir/$1.err" &
+	$alone /bin/sh -c "$own" rackproof "$until" "$dir/now.$me" "$3" </dev/null >"$dir/$1.out" 2>"$dir/$1.err" &
 	pid=$!
-	echo "$pid $until" >|"$dir/now.$me"
 	while :; do
 		wait $pid
 		status=$?
