@@ -151,7 +151,7 @@ func Notice(f *Facts, loads []Load, p *profiles.Profile, d time.Duration) string
 	if len(measures) > 0 {
 		fmt.Fprintf(&s, "first measure with %s, then ", list(measures))
 	}
-	fmt.Fprintf(&s, "load %s for %s. %s Changes no setting.", list(parts), span(d), writesTo(chosen))
+	fmt.Fprintf(&s, "load %s for %s. %s", list(parts), span(d), writesTo(chosen))
 	for _, l := range missing {
 		s.WriteString(" " + l.missed())
 	}
@@ -165,9 +165,9 @@ func writesTo(chosen []Load) string {
 		disks = append(disks, l.Disks...)
 	}
 	if len(disks) == 0 {
-		return "Writes to no disk. Leaves nothing."
+		return "Writes to no disk. Changes no setting. Leaves nothing."
 	}
-	return fmt.Sprintf("WRITES to %s (%s) if found empty, and leaves what it wrote there.", plural(len(disks), "disk"), strings.Join(disks, ", "))
+	return fmt.Sprintf("WRITES to %s (%s) if found empty, and leaves what it wrote there. Changes no setting.", plural(len(disks), "disk"), strings.Join(disks, ", "))
 }
 
 // by says what loads a part.

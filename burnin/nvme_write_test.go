@@ -307,7 +307,7 @@ func TestConsent(t *testing.T) {
 	if !strings.Contains(notice, "WRITES to 2 disks (A, B) if found empty, and leaves what it wrote there.") || strings.Contains(notice, "Leaves nothing") {
 		t.Errorf("the notice says %q", notice)
 	}
-	if notice := Notice(f, LoadsFor(Loads(), &profiles.Spec{}, Consent{}), nil, time.Minute); !strings.Contains(notice, "Writes to no disk. Leaves nothing.") {
+	if notice := Notice(f, LoadsFor(Loads(), &profiles.Spec{}, Consent{}), nil, time.Minute); !strings.Contains(notice, "Writes to no disk. Changes no setting. Leaves nothing.") {
 		t.Errorf("the notice says %q", notice)
 	}
 }
