@@ -267,7 +267,8 @@ func TestShortReadings(t *testing.T) {
 		{"in order", []int{5000, 4900}, Pass},
 		{"one", []int{5000, 0, 5000}, Warn},
 		{"two", []int{5000, 0, 0, 5000}, Fail},
-		{"two apart", []int{0, 5000, 0}, Warn},
+		{"two with a good one between", []int{0, 5000, 0}, Fail},
+		{"two far apart", []int{0, 5000, 5000, 0}, Warn},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := &Evidence{Probe: "bmc-sensors", Phase: PhaseLoad, Source: FromBMC, Ended: EndedExit, Exit: new(int), Out: []byte(whole)}

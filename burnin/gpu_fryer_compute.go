@@ -28,6 +28,9 @@ func fryerSays(r *Readings, p *profiles.Profile) []Finding {
 		part := toolGPU(parts, GPUFryer.Spec.Name, "", g.UUID, i)
 		about := func(quantity string) Finding { return About(check, quantity, part, reading.Ref) }
 		computed := l.computed(about("computed"), g, p)
+		if blame := l.blames(i); computed.Verdict == Pass && blame != "" && len(g.Slowed) == 0 {
+			computed = computed.Missing(errors.New("gpu-fryer calls it not healthy, for what nothing else here judges: " + blame))
+		}
 		out = append(out, computed)
 		if computed.Verdict != Pass {
 			continue
@@ -77,6 +80,16 @@ func (l *FryerLog) idle() bool {
 		}
 	}
 	return true
+}
+
+// blames is why gpu-fryer calls a GPU not healthy; "" where it does not.
+func (l *FryerLog) blames(gpu int) string {
+	of := fmt.Sprintf("GPU %d - ", gpu)
+	i := slices.IndexFunc(l.Reasons, func(reason string) bool { return strings.HasPrefix(reason, of) })
+	if i < 0 {
+		return ""
+	}
+	return l.Reasons[i]
 }
 
 func (l *FryerLog) why() string {

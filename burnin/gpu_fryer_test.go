@@ -35,6 +35,7 @@ func TestGPUFryer(t *testing.T) {
 		{"well", fryerHead + strings.Repeat(fryerBoth, 3) + fryerTail + fryerWell, "", 0, map[string]string{one: "pass", two: "pass", all: "not_run"}},
 		{"one told nothing", fryerHead + strings.Repeat(fryerOne, 3) + idle + fryerIll, fryerCrash, 1, map[string]string{one: "pass", two: "fail", all: "not_run"}},
 		{"one told nothing, and healthy (issue 11)", fryerHead + strings.Repeat(fryerOne, 3) + idle + fryerWell, "", 0, map[string]string{one: "pass", two: "fail"}},
+		{"not healthy for a reason of its own", fryerHead + strings.Repeat(fryerBoth, 3) + fryerTail + "Some GPUs are not healthy. Reasons:\n  - GPU 1 - something new\n", "", 1, map[string]string{one: "pass", two: "not_run"}},
 		{"hot", fryerHead + strings.Repeat(fryerHot, 3) + fryerTail + fryerWell, "", 0, map[string]string{two: "pass", hot: "fail"}},
 		{"hot in the last table alone", fryerHead + strings.Repeat(fryerBoth, 3) + strings.TrimSuffix(fryerTail, "Thermal HW: false\n") + "Thermal HW: true\n" + fryerWell, "", 1, map[string]string{two: "pass", hot: "fail"}},
 		{"too short", fryerHead + fryerBoth + fryerTail + fryerWell, "", 0, map[string]string{one: "not_run", two: "not_run"}},

@@ -40,12 +40,5 @@ func (r *loadRun) pause(ctx context.Context, d time.Duration) error {
 	if seen := r.stream.lastSeen(); d <= 0 || seen != nil && seen.Started {
 		return nil
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return pause(ctx, d)
 }

@@ -77,7 +77,7 @@ func (p *Pair) measure(ctx context.Context, here, there *pairEnd, pair pairing, 
 	if err := there.folder.start(ctx, serving, "load", server, longest); err != nil {
 		return p.failed(ctx, e, err)
 	}
-	if err := pairWait(ctx, time.Second); err != nil { // until it listens
+	if err := pause(ctx, time.Second); err != nil { // until it listens
 		return nil, err
 	}
 	if err := here.folder.start(ctx, asking, "load", client, longest); err != nil {
@@ -102,7 +102,7 @@ func (p *Pair) measure(ctx context.Context, here, there *pairEnd, pair pairing, 
 				return e, nil
 			}
 		}
-		if err := pairWait(ctx, time.Second); err != nil {
+		if err := pause(ctx, time.Second); err != nil {
 			return nil, err
 		}
 	}
@@ -117,17 +117,6 @@ func (p *Pair) failed(ctx context.Context, e *Evidence, err error) (*Evidence, e
 	one := 1
 	e.Ended, e.Exit, e.Err = EndedExit, &one, []byte(pairMark+"the pair was not measured to its end: "+err.Error()+"\n")
 	return e, nil
-}
-
-func pairWait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // pairOutput is what was fetched, by file of the node's folder.

@@ -41,7 +41,7 @@ type sensorTrack struct {
 	last      int     // reading in which it was last read
 	lost      string  // how it is gone at the end
 	limits    SensorLimits
-	failing   bool // its latest reading was out of limits
+	failing   int // how many of the next readings confirm that it is out of limits
 }
 
 // watchSensors reads all phases and samples. Readings before and after a load belong
@@ -143,15 +143,24 @@ func (t *sensorTrack) take(s BMCSensor, at int, m sensorMoment, p *profiles.Prof
 	}
 }
 
+// confirmedIn is within how many readings behind the first a second one out of limits
+// confirms it. One that gives no figure is none of them.
+const confirmedIn = 2
+
 // doubt takes a figure that one short reading alone shows for a remark: read once a
-// second for days, the bus of a healthy BMC misreads now and then. Two in a row, or a
-// whole reading, count.
+// second for days, the bus of a healthy BMC misreads now and then. Two in a row, two with
+// a good one between, or a whole reading, count.
 func (t *sensorTrack) doubt(o *observation, short bool) {
-	failed := o.judged && o.verdict == Fail
-	if failed && short && o.sensor.Kind != sensorState && !t.failing {
-		o.verdict, o.why = Warn, o.why+", in one short reading alone"
+	switch {
+	case !o.judged:
+	case o.verdict != Fail:
+		t.failing = max(t.failing-1, 0)
+	default:
+		if short && o.sensor.Kind != sensorState && t.failing == 0 {
+			o.verdict, o.why = Warn, o.why+", in one short reading alone"
+		}
+		t.failing = confirmedIn
 	}
-	t.failing = failed
 }
 
 // findLost marks the sensors that the last reading no longer lists. A fan or a

@@ -21,7 +21,8 @@ func soakBefore(e *Env) *burnin.Carried {
 		e.Log.Warn("hours under load of an earlier attempt do not count", "why", err)
 		return nil
 	}
-	return burnin.CarryOn(rec, e.Spec, repairedSince(j, e.Repairs))
+	since := slices.DeleteFunc(slices.Clone(e.Repairs), func(r Repaired) bool { return !rec.Meta.Ended.IsZero() && r.At.Before(rec.Meta.Ended) })
+	return burnin.CarryOn(rec, e.Spec, repairedSince(j, since))
 }
 
 // repairedSince are the classes of what failed in the attempt before, and of what people
@@ -38,13 +39,12 @@ func repairedSince(before *burnin.Judgement, repairs []Repaired) []burnin.Class 
 			add(f.Class)
 		}
 	}
-	if len(repairs) == 0 {
-		return out
-	}
-	last := repairs[len(repairs)-1]
-	labels := slices.Clone(last.Swapped)
-	if last.Part != "" {
-		labels = append(labels, last.Part)
+	var labels []string
+	for _, r := range repairs {
+		labels = append(labels, r.Swapped...)
+		if r.Part != "" {
+			labels = append(labels, r.Part)
+		}
 	}
 	for _, label := range labels {
 		class := burnin.Class("")

@@ -27,7 +27,7 @@ func TestRepairedSince(t *testing.T) {
 		{"another part too", []Repaired{{Part: "DIMM A1"}}, []burnin.Class{burnin.ClassPSU, burnin.ClassDIMM}},
 		{"parts that were exchanged", []Repaired{{Swapped: []string{"A1", "bay 4"}}}, []burnin.Class{burnin.ClassPSU, burnin.ClassDIMM, burnin.ClassNVMe}},
 		{"a part that nobody knows", []Repaired{{Part: "the lid"}}, []burnin.Class{burnin.ClassPSU, ""}},
-		{"an earlier repair is of an earlier attempt", []Repaired{{Part: "A1"}, {Note: "plugged it"}}, []burnin.Class{burnin.ClassPSU}},
+		{"a repair, and a word behind it", []Repaired{{Part: "A1"}, {Note: "plugged it"}}, []burnin.Class{burnin.ClassPSU, burnin.ClassDIMM}},
 	} {
 		if got := repairedSince(before, c.repairs); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
