@@ -182,6 +182,8 @@ func (r *loadRun) finishLoad(l Load, u unitState, by SpanEnd) error {
 	switch {
 	case ran && by != SpanDone && by != SpanReboot: // its end was no doing of its own, whatever its exit status
 		e.Ended = EndedSignal
+	case u.state == "exit" && u.exit > 128 && by == SpanStop: // stopped before anybody saw it run
+		e.Ended = EndedSignal
 	case u.state == "exit":
 		e.Ended, e.Exit = EndedExit, &u.exit
 	case u.state == "gone":

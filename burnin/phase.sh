@@ -57,16 +57,18 @@ end_group() { { kill -s KILL -- "-$1" || kill -s KILL "$1"; } 2>/dev/null; }
 
 # The guard of a worker ($1) wakes it when the time of its probe ("$2/now.$1": pid and
 # uptime) is over, and ends that probe when the worker is gone. It is no child of what
-# it guards, for who ends the phase ends that with all its children.
+# it guards, for who ends the phase ends that with all its children. It says who it is
+# once nothing ends it with them, and the worker waits for that.
 guard='
+echo $$
+exec >/dev/null
 while sleep 1; do
 	{ read -r pid until <"$2/now.$1" && read -r up _ </proc/uptime; } 2>/dev/null || pid=
 	if ! kill -s 0 "$1" 2>/dev/null; then
-		if [ -z "$pid" ]; then # a probe may just begin
+		for _ in 1 2 3 4 5; do # a probe may just begin
+			{ read -r pid until <"$2/now.$1" && kill -s KILL -- "-$pid"; } 2>/dev/null
 			sleep 1
-			read -r pid until <"$2/now.$1"
-		fi 2>/dev/null
-		[ -z "$pid" ] || kill -s KILL -- "-$pid" 2>/dev/null
+		done
 		exit
 	fi
 	[ -z "$pid" ] || [ "${up%.*}" -lt "$until" ] || kill -s USR1 "$1"
@@ -107,8 +109,8 @@ work() {
 	read -r me _ </proc/self/stat
 	trap late=1 USR1
 	: >"$dir/now.$me"
-	$alone /bin/sh -c "$guard" rackproof "$me" "$dir" </dev/null >/dev/null 2>&1 &
-	guarding=$! lane='' mine='' hung=
+	guarding=$($alone /bin/sh -c "$guard" rackproof "$me" "$dir" </dev/null 2>/dev/null &)
+	lane='' mine='' hung=
 	while [ $# -gt 0 ]; do
 		if [ "$2" != "$lane" ]; then
 			lane=$2 hung='' mine=
