@@ -22,10 +22,12 @@ var (
 	errDeadLoad = errors.New("a load died before its time")
 )
 
-// left is how long the span that begins now is to last.
+// left is how long the span that begins now is to last: whole seconds, as loads take
+// them, and never less than what is owed.
 func (b *burn) left() time.Duration {
 	done := soaked(append(b.spans(), Span{}), b.Soak).seconds() + b.Carried.counted()
-	return max(b.Duration-time.Duration(done*float64(time.Second)), min(b.Duration, leastSpan)).Round(time.Second)
+	left := max(b.Duration-time.Duration(done*float64(time.Second)), min(b.Duration, leastSpan))
+	return (left + time.Second - 1).Truncate(time.Second)
 }
 
 // spans are those that have ended.

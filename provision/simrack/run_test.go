@@ -121,10 +121,17 @@ func carry(t *testing.T, batch *provision.Batch) *provision.Run {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return settled(ctx, t, engine, id)
+}
+
+// settled serves a run until nothing goes on without people.
+func settled(ctx context.Context, t *testing.T, engine *journal.Engine, id provision.RunID) *provision.Run {
+	t.Helper()
 	serving, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- engine.Serve(serving) }()
 	var run provision.Run
+	var err error
 	for range engine.Watch(ctx, id, 0) {
 		if run, err = engine.Run(ctx, id); err != nil {
 			t.Fatal(err)
