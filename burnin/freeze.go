@@ -34,6 +34,16 @@ type fault struct {
 	frozen chan struct{} // closed when all is kept
 }
 
+// faultNotice says before anything runs what a fatal fault does: the collection is work on
+// the node too.
+func faultNotice(onFail profiles.OnFail) string {
+	then := "the loads on the other parts go on"
+	if onFail == profiles.StopMachine {
+		then = "all loads end"
+	}
+	return fmt.Sprintf("At a fatal fault first keeps the kernel log, nvidia-smi -q and %s (%s at most), then %s.", bugReportTool, span(bugReportFor), then)
+}
+
 // look finds faults in what was just fetched; the first one freezes the evidence. over is
 // set when the loads are to end now.
 func (r *loadRun) look(ctx context.Context, group *errgroup.Group) (over bool) {

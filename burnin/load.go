@@ -122,8 +122,9 @@ func isLoad(probe string) bool {
 
 func isGPU(c Class) bool { return c == ClassSXM || c == ClassPCIeGPU }
 
-// Notice says before anything runs what will be loaded, written and left behind.
-func Notice(f *Facts, loads []Load, p *profiles.Profile, d time.Duration) string {
+// Notice says before anything runs what will be loaded, what a fatal fault under load does,
+// and what is written and left behind. onFail is the spec's, see BurnOptions.
+func Notice(f *Facts, loads []Load, p *profiles.Profile, d time.Duration, onFail profiles.OnFail) string {
 	if p == nil {
 		p = &profiles.Profile{}
 	}
@@ -151,7 +152,7 @@ func Notice(f *Facts, loads []Load, p *profiles.Profile, d time.Duration) string
 	if len(measures) > 0 {
 		fmt.Fprintf(&s, "first measure with %s, then ", list(measures))
 	}
-	fmt.Fprintf(&s, "load %s for %s. %s", list(parts), span(d), writesTo(chosen))
+	fmt.Fprintf(&s, "load %s for %s. %s %s", list(parts), span(d), faultNotice(onFail), writesTo(chosen))
 	for _, l := range missing {
 		s.WriteString(" " + l.missed())
 	}

@@ -81,8 +81,8 @@ func TestOrderOfLoads(t *testing.T) {
 			if names(chosen) != c.want {
 				t.Errorf("chosen %q, want %q", names(chosen), c.want)
 			}
-			if c.order != nil && !strings.Contains(Notice(f, loads, &p, time.Minute), " with "+chosen[1].Tool) {
-				t.Errorf("the notice does not name %s: %s", chosen[1].Tool, Notice(f, loads, &p, time.Minute))
+			if c.order != nil && !strings.Contains(Notice(f, loads, &p, time.Minute, ""), " with "+chosen[1].Tool) {
+				t.Errorf("the notice does not name %s: %s", chosen[1].Tool, Notice(f, loads, &p, time.Minute, ""))
 			}
 		})
 	}
@@ -105,16 +105,21 @@ func TestOrderKnowsEveryLoad(t *testing.T) {
 func TestNotice(t *testing.T) {
 	p := gpuProfile(t, "hgx-h100-8")
 	f := &Facts{GPUs: 8, CPUs: 64, tools: map[string]bool{"nvbandwidth": true, "gpu_burn": true, "stress-ng": true, "stressapptest": true}}
-	got := Notice(f, Loads(), p, 10*time.Minute)
+	got := Notice(f, Loads(), p, 10*time.Minute, "")
 	for _, want := range []string{
-		"Will first measure with nvbandwidth, then load 64 CPU threads with stress-ng, ", "free memory with stressapptest and 8 GPUs with gpu_burn for 10 min.",
+		"Will first measure with nvbandwidth, then load 64 CPU threads with stress-ng, ", "free memory with stressapptest and 8 GPUs with gpu_burn for 10 min. " +
+			"At a fatal fault first keeps the kernel log, nvidia-smi -q and nvidia-bug-report.sh (10 min at most), then the loads on the other parts go on. " +
+			"Writes to no disk. Changes no setting. Leaves nothing. ",
 		"No gpu.nccl: all_reduce_perf (github.com/NVIDIA/nccl-tests) is not on the node.", "No gpu.dcgm: dcgmi (NVIDIA's package ",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q does not say %q", got, want)
 		}
 	}
-	if got := Notice(f, Loads(), p, 0); !strings.HasPrefix(got, "Will only look") {
+	if got := Notice(f, Loads(), p, 10*time.Minute, profiles.StopMachine); !strings.Contains(got, "(10 min at most), then all loads end. Writes to no disk.") {
+		t.Errorf("where a fault stops the machine: %q", got)
+	}
+	if got := Notice(f, Loads(), p, 0, ""); !strings.HasPrefix(got, "Will only look") || strings.Contains(got, "fault") {
 		t.Errorf("without a load: %q", got)
 	}
 }

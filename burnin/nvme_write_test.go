@@ -303,11 +303,11 @@ func TestConsent(t *testing.T) {
 		t.Errorf("without a disk: %q", got)
 	}
 	f := &Facts{NVMes: 4, CPUs: 8, tools: map[string]bool{"fio": true}}
-	notice := Notice(f, LoadsFor(Loads(), writeSpec, Consent{Disks: []string{"A", "B"}}), nil, time.Minute)
+	notice := Notice(f, LoadsFor(Loads(), writeSpec, Consent{Disks: []string{"A", "B"}}), nil, time.Minute, "")
 	if !strings.Contains(notice, "WRITES to 2 disks (A, B) if found empty, and leaves what it wrote there.") || strings.Contains(notice, "Leaves nothing") {
 		t.Errorf("the notice says %q", notice)
 	}
-	if notice := Notice(f, LoadsFor(Loads(), &profiles.Spec{}, Consent{}), nil, time.Minute); !strings.Contains(notice, "Writes to no disk. Changes no setting. Leaves nothing.") {
+	if notice := Notice(f, LoadsFor(Loads(), &profiles.Spec{}, Consent{}), nil, time.Minute, ""); !strings.Contains(notice, "Writes to no disk. Changes no setting. Leaves nothing.") {
 		t.Errorf("the notice says %q", notice)
 	}
 }

@@ -146,7 +146,7 @@ func (a *app) burnin(ctx context.Context, f *burninFlags) error {
 		}
 	}
 	node.Profile = p
-	a.progress("%s: %s", f.node.name(), burnin.Notice(facts, loads, p, f.duration)+burnin.RebootNotice(f.reboots-len(meta.Boots)))
+	a.progress("%s: %s", f.node.name(), burnin.Notice(facts, loads, p, f.duration, spec.OnFail)+burnin.RebootNotice(f.reboots-len(meta.Boots)))
 	claim := burnin.Claim{Run: meta.Run, Attempt: meta.Attempt, Owner: person()}
 	pair, err := a.pair(ctx, f, burnin.Pair{Node: sh, Origin: origin, Profile: p, Claim: claim, Store: store})
 	if err != nil {
