@@ -135,6 +135,44 @@ func TestCabling(t *testing.T) {
 	}
 }
 
+func TestPlannedCables(t *testing.T) {
+	one, two := "cabling/plan/NIC port ens1f0np0", "cabling/plan/NIC port ens1f1np1"
+	plan := func(first, second string) map[string]string {
+		return map[string]string{"ens1f0np0": first, "ens1f1np1": second}
+	}
+	crossed := strings.NewReplacer("ens1f0np0", "ens1f1np1", "ens1f1np1", "ens1f0np0").Replace(lldpGood)
+	right := plan("leaf1 Ethernet12/1", "52:54:00:00:00:02")
+	for _, c := range []struct {
+		name, text string
+		plan       map[string]string
+		want       [2]string
+		says       string
+	}{
+		{"as planned", lldpGood, right, [2]string{"pass", "pass"}, ""},
+		{"written otherwise", lldpGood, plan("LEAF1.hall.example  ethernet12/1", "52:54:00:00:00:02"), [2]string{"pass", "pass"}, ""},
+		{"another domain", strings.Replace(lldpGood, `"leaf1"`, `"leaf1.a"`, 1), plan("leaf1.b Ethernet12/1", "52:54:00:00:00:02"), [2]string{"fail", "pass"}, "the plan says leaf1.b Ethernet12/1"},
+		{"another port", lldpGood, plan("leaf1 Ethernet12/2", "52:54:00:00:00:02"), [2]string{"fail", "pass"}, "the cable ends at leaf1 Ethernet12/1, the plan says leaf1 Ethernet12/2"},
+		{"another switch whose name begins alike", lldpGood, plan("leaf12 Ethernet12/1", "52:54:00:00:00:02"), [2]string{"fail", "pass"}, ""},
+		{"crossed", crossed, right, [2]string{"fail", "fail"}, "two cables are crossed"},
+		{"a description is no port's name", lldpGood, plan("leaf1 r12u07", "52:54:00:00:00:02"), [2]string{"fail", "pass"}, ""},
+		{"one is silent", strings.Replace(lldpGood, `"ens1f0np0"`, `"ens9"`, 1), right, [2]string{"not_run", "pass"}, ""},
+		{"nobody is heard", `{"lldp":[{}]}`, right, [2]string{"not_run", "not_run"}, ""},
+		{"no tool", "", right, [2]string{"not_run", "not_run"}, ""},
+	} {
+		rec := looseHost(map[string][]byte{"before/lldp": []byte(c.text)})
+		rec.Machine.Cables = c.plan
+		found := gpuAnswers(rec, gpuProfile(t, "hgx-h100-8"), cabling)
+		for i, id := range []string{one, two} {
+			if f, ok := found[id]; !ok || answerWord(f) != c.want[i] {
+				t.Errorf("%s: %s is %q, want %s: %+v", c.name, id, answerWord(f), c.want[i], f)
+			}
+		}
+		if !strings.Contains(found[one].Why, c.says) {
+			t.Errorf("%s: %q", c.name, found[one].Why)
+		}
+	}
+}
+
 func FuzzEthtool(f *testing.F) {
 	f.Add([]byte(ethtoolGood))
 	f.Fuzz(func(t *testing.T, out []byte) {

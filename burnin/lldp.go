@@ -27,6 +27,7 @@ type LLDPNeighbour struct {
 	Port       string // of this machine: "ens1f0np0"
 	Switch     string // the name that it gives itself, else its id
 	SwitchPort string // "Ethernet12/1"
+	Descr      string // of the switch's port, where it sends one
 }
 
 // lldpValue is an entry of json0.
@@ -64,6 +65,7 @@ func parseLLDP(e *Evidence) ([]LLDPNeighbour, error) {
 			}
 			for _, p := range i.Port {
 				n.SwitchPort = firstWord(n.SwitchPort, lldpText(p.ID), lldpText(p.Descr))
+				n.Descr = firstWord(n.Descr, lldpText(p.Descr))
 			}
 			if n.Port != "" {
 				out = append(out, n)

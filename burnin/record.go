@@ -68,7 +68,8 @@ type Machine struct {
 	Customer string            `json:"customer,omitempty"`
 	Order    string            `json:"order,omitempty"`
 	Stage    string            `json:"stage,omitempty"`
-	Wanted   WantedIdentity    `json:"wanted,omitzero"` // as the batch states it
+	Wanted   WantedIdentity    `json:"wanted,omitzero"`  // as the batch states it
+	Cables   map[string]string `json:"cables,omitempty"` // plan of the batch: switch and its port by network port
 	Steps    []StepTime        `json:"steps,omitempty"`
 	Waivers  []Waiver          `json:"waivers,omitempty"`
 	BIOS     []BIOSLine        `json:"bios,omitempty"`

@@ -88,6 +88,10 @@ type Machine struct {
 	// empty and the spec asks for writes.
 	WriteDisks []string `json:"write_disks,omitempty"`
 
+	// Cables is where the cable of a network port ends by the plan of the hall: "leaf12
+	// Ethernet7", by the port's name in the host's system.
+	Cables map[string]string `json:"cables,omitempty"`
+
 	Expect profiles.Expect         `json:"expect,omitzero"`
 	Images map[string]FirmwareFile `json:"images,omitempty"` // newest firmware of its model in the batch's folder, by component
 

@@ -185,6 +185,17 @@ func (l *loader) shared(m *Machine, keys *map[string]profiles.Position, expect *
 	note("profile", l.str(&m.Profile))
 	note("spec", l.str(&m.Spec))
 	note("write_disks", l.words(&m.WriteDisks))
+	note("cables", func(n ast.Node) {
+		m.Cables = map[string]string{}
+		for _, p := range l.pairs(n, "cables") {
+			var end string
+			l.str(&end)(p.Value)
+			if end == "" {
+				l.problem(p.Value, "cables %s: write the switch and its port, %s: leaf12 Ethernet7", keyOf(p), keyOf(p))
+			}
+			m.Cables[keyOf(p)] = end
+		}
+	})
 	return f
 }
 

@@ -52,7 +52,7 @@ func (e *Env) record() (burnin.Machine, error) {
 		Name: m.Name, Rack: m.Rack, U: m.U,
 		Customer: e.Batch.Customer, Order: e.Batch.Order, Stage: e.Batch.Stage,
 		Wanted: burnin.WantedIdentity{Serial: m.Serial, UUID: m.UUID, MAC: m.MAC},
-		BIOS:   bios, Image: m.Boot.Image, BootID: e.Facts[FactBootID], Proof: e.Facts[FactProof],
+		Cables: m.Cables, BIOS: bios, Image: m.Boot.Image, BootID: e.Facts[FactBootID], Proof: e.Facts[FactProof],
 		Insecure: e.Facts[FactInsecure] == "true", HandedOver: e.Facts[FactHandover], Facts: publicFacts(e.Facts),
 	}
 	for _, s := range e.Steps {
