@@ -83,6 +83,9 @@ func parseDCGM(e *Evidence) (DCGMLog, error) {
 	body, _ := e.Body()
 	at := jsonStart.FindIndex(body)
 	if at == nil {
+		if err := engineMissing(string(body) + "\n" + string(e.Err)); err != nil {
+			return DCGMLog{}, err
+		}
 		if err := e.hung(); err != nil {
 			return DCGMLog{}, err
 		}
@@ -105,6 +108,9 @@ func parseDCGM(e *Evidence) (DCGMLog, error) {
 	l := DCGMLog{
 		Version: firstWord(word(doc.Metadata.Version), word(root.Version)), Driver: firstWord(word(doc.Metadata.Driver), word(root.Driver)),
 		Error: word(root.Error),
+	}
+	if err := engineMissing(l.Error); err != nil {
+		l.Error = err.Error()
 	}
 	for _, category := range root.Categories {
 		deployment := strings.EqualFold(word(category.Category), "Deployment")

@@ -233,11 +233,18 @@ func TestGPUDCGM(t *testing.T) {
 		{"a required test is missing", strings.Replace(dcgmPage("Pass", ""), `"diagnostic"`, `"eud"`, 1), 0, map[string]string{"gpu.dcgm/diagnostic/GPUs": "not_run"}},
 		{"a GPU is left out", strings.Replace(dcgmPage("Pass", ""), `,{"entity_group":"GPU","entity_id":1,"status":"Pass"}]`, "]", 1), 0, map[string]string{"gpu.dcgm/diagnostic/GPU 2 of 2": "not_run"}},
 		{"no daemon", `{"DCGM Diagnostic":{"runtime_error":"unable to establish a connection"}}`, 1, map[string]string{"gpu.dcgm/all/GPUs": "not_run", "gpu.dcgm/software/GPUs": "not_run", "gpu.dcgm/diagnostic/GPUs": "not_run"}},
+		{"no daemon, in words", "Error: unable to establish a connection to the specified host: localhost\nError: Unable to connect to host engine. Host engine connection invalid/disconnected.\n", 255, map[string]string{"gpu.dcgm/all/GPUs": "not_run"}},
+		{"no daemon to start", noHostEngine + ": nv-hostengine is not on the node\n", 1, map[string]string{"gpu.dcgm/all/GPUs": "not_run"}},
 		{"an error of its own", "Error: internal\n", 226, map[string]string{"gpu.dcgm/all/GPUs": "not_run"}},
 		{"cut", dcgmPage("Pass", "")[:300], 0, map[string]string{"gpu.dcgm/all/GPUs": "not_run"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			wantAnswers(t, judged(t, loadPage("dcgm", c.out, "", c.exit), twoGPUs(t), newGPUParts, gpuDCGM), c.want, true)
+			found := judged(t, loadPage("dcgm", c.out, "", c.exit), twoGPUs(t), newGPUParts, gpuDCGM)
+			wantAnswers(t, found, c.want, true)
+			why := found["gpu.dcgm/all/GPUs"].NotRun
+			if named := strings.Contains(why, "`systemctl start nvidia-dcgm`"); named != strings.HasPrefix(c.name, "no daemon") {
+				t.Errorf("not run: %s", why)
+			}
 		})
 	}
 }

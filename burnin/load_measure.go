@@ -122,13 +122,3 @@ func allReduce(p *profiles.Profile, d time.Duration) string {
 	}
 	return byPCI + bounded(d, fmt.Sprintf("all_reduce_perf -b %dM -e %dM -g %d -c 1", mib, mib, gpus))
 }
-
-// dcgmDiag runs NVIDIA's diagnostic at the profile's level; the shortest one where it
-// states none.
-func dcgmDiag(p *profiles.Profile, d time.Duration) string {
-	level := 1
-	if l := p.GPU.DCGM.Level; l.Set() {
-		level = int(l.Number(profiles.Count))
-	}
-	return bounded(d, fmt.Sprintf("dcgmi diag -r %d -j", level))
-}

@@ -130,7 +130,7 @@ func TestMeasuringCommands(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{nvbandwidth(p, time.Minute), "exec timeout -k 10 60 nvbandwidth -j -t host_to_device_memcpy_ce device_to_host_memcpy_ce device_to_device_memcpy_read_ce device_local_copy"},
 		{allReduce(p, time.Minute), "exec timeout -k 10 60 all_reduce_perf -b 16384M -e 16384M -g 8 -c 1"},
-		{dcgmDiag(p, time.Minute), "exec timeout -k 10 60 dcgmi diag -r 3 -j"},
+		{dcgmDiag(p, time.Minute), `timeout -k 10 60 dcgmi diag "$@" -r 3 -j`},
 	} {
 		if !strings.HasSuffix(c.got, c.want) {
 			t.Errorf("%q, want %q", c.got, c.want)
