@@ -66,10 +66,7 @@ type NVLinkState struct {
 	Inactive bool
 }
 
-var (
-	nvlinkGPU  = regexp.MustCompile(`^GPU (\d{1,4}): .*?(?:\(UUID: ([^)]*)\))?\s*$`)
-	nvlinkLine = regexp.MustCompile(`^\s*Link (\d{1,4}): (.*?)\s*$`)
-)
+var nvlinkGPU = regexp.MustCompile(`^GPU (\d{1,4}): .*?(?:\(UUID: ([^)]*)\))?\s*$`)
 
 func parseNVLink(e *Evidence) (NVLinkStatus, error) {
 	var s NVLinkStatus
@@ -112,18 +109,25 @@ func noNVLinkAnswer(command string, body []byte, e *Evidence) error {
 	return fmt.Errorf("this is no output of nvidia-smi %s: it shows no GPU", command)
 }
 
+// nvlinkLine reads "Link 17: 26.562 GB/s": the number of the link and what is said of it.
+func nvlinkLine(line string) (link int, said string, ok bool) {
+	number, said, ok := strings.Cut(strings.TrimSpace(line), ": ")
+	number, named := strings.CutPrefix(number, "Link ")
+	if !ok || !named || len(number) > 4 {
+		return 0, "", false
+	}
+	n, err := strconv.ParseUint(number, 10, 16)
+	return int(n), said, err == nil
+}
+
 func (g *NVLinkGPU) read(line string) {
 	lower := strings.ToLower(line)
-	m := nvlinkLine.FindStringSubmatch(line)
+	link, said, ok := nvlinkLine(line)
 	switch {
-	case m != nil:
-		n, err := strconv.Atoi(m[1])
-		if err != nil {
-			return
-		}
-		l := NVLinkState{Link: n, Rate: optQuantity(m[2], profiles.GBPerSecond, "")}
-		l.Inactive = strings.Contains(lower, "inactive")
-		g.Links = append(g.Links, l)
+	case ok:
+		g.Links = append(g.Links, NVLinkState{
+			Link: link, Rate: optQuantity(said, profiles.GBPerSecond, ""), Inactive: strings.Contains(lower, "inactive"),
+		})
 	case strings.Contains(lower, "all links are inactive"):
 		g.AllInactive = true
 	case strings.Contains(lower, "not have or support nvlink"):

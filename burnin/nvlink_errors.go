@@ -1,8 +1,6 @@
 package burnin
 
 import (
-	"regexp"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -33,10 +31,6 @@ type NVLinkGPUCounters struct {
 	Refused string // printed in place of counters
 }
 
-// nvlinkCounter is "Link 0: Replay Errors: 0". The name may hold a colon-less
-// number ("FEC Errors - 0"), so the last colon parts name and value.
-var nvlinkCounter = regexp.MustCompile(`^\s*Link (\d{1,4}): (.+): *(\S.*?)?\s*$`)
-
 func parseNVLinkErrors(e *Evidence) (NVLinkCounters, error) {
 	body, _ := e.Body()
 	var c NVLinkCounters
@@ -56,20 +50,19 @@ func parseNVLinkErrors(e *Evidence) (NVLinkCounters, error) {
 	return c, nil
 }
 
+// read reads "Link 0: Replay Errors: 0". The name may hold a number
+// ("FEC Errors - 0") or a colon, so the last colon parts name and value.
 func (g *NVLinkGPUCounters) read(line string) {
-	m := nvlinkCounter.FindStringSubmatch(line)
-	if m == nil {
+	link, said, ok := nvlinkLine(line)
+	colon := strings.LastIndexByte(said, ':')
+	if !ok || colon < 1 {
 		if len(g.Links) == 0 || isRefusal(strings.ToLower(line)) {
 			g.Refused = strings.TrimSpace(line)
 		}
 		return
 	}
-	link, err := strconv.Atoi(m[1])
-	if err != nil {
-		return
-	}
 	if g.Links[link] == nil {
 		g.Links[link] = map[string]Opt[float64]{}
 	}
-	g.Links[link][fieldName(m[2])] = optCount(m[3])
+	g.Links[link][fieldName(said[:colon])] = optCount(said[colon+1:])
 }
