@@ -16,7 +16,7 @@ func (l *NvidiaLog) fill(root *nvidiaNode) {
 	l.Driver = versionWord(root.textAt("kmd_version"), root.textAt("driver_version"))
 	l.CUDA = versionWord(root.textAt("cuda_umd_version"), root.textAt("cuda_version"))
 	l.Attached = optCount(root.textAt("attached_gpus"))
-	for _, node := range root.find("gpu") {
+	for node := range root.find("gpu") {
 		g := NvidiaGPU{Index: -1}
 		r := fieldReader{node: node, faults: &g.Faults}
 		g.readIdentity(r)
@@ -182,7 +182,7 @@ func (g *NvidiaGPU) readState(r fieldReader) {
 
 	g.FabricState = r.word("fabric/state")
 	g.FabricStatus = r.word("fabric/status")
-	for _, health := range r.node.find("fabric/health") {
+	for health := range r.node.find("fabric/health") {
 		for _, c := range health.children {
 			g.FabricHealth = append(g.FabricHealth, NvidiaWord{c.name, optWord(c.text)})
 		}

@@ -1,6 +1,9 @@
 package burnin
 
-import "strings"
+import (
+	"iter"
+	"strings"
+)
 
 // nvidiaNode is one section or field of a full query. XML and text are both read
 // into such trees, so that every field is named in one place and an unknown new
@@ -55,20 +58,22 @@ func isFieldName(s string) bool {
 }
 
 // find returns the nodes at a path such as "pci/pci_bus_id", in document order.
-func (n *nvidiaNode) find(path string) []*nvidiaNode {
+func (n *nvidiaNode) find(path string) iter.Seq[*nvidiaNode] {
+	return func(yield func(*nvidiaNode) bool) { n.yieldAt(path, yield) }
+}
+
+// yieldAt yields the nodes at a path, until one is the last that is wanted.
+func (n *nvidiaNode) yieldAt(path string, yield func(*nvidiaNode) bool) bool {
 	head, rest, deeper := strings.Cut(path, "/")
-	var out []*nvidiaNode
 	for _, c := range n.children {
 		if c.name != head {
 			continue
 		}
-		if !deeper {
-			out = append(out, c)
-			continue
+		if deeper && !c.yieldAt(rest, yield) || !deeper && !yield(c) {
+			return false
 		}
-		out = append(out, c.find(rest)...)
 	}
-	return out
+	return true
 }
 
 // textAt returns what is printed at the first of paths that is printed at all. A
@@ -78,7 +83,7 @@ func (n *nvidiaNode) find(path string) []*nvidiaNode {
 func (n *nvidiaNode) textAt(paths ...string) string {
 	found := ""
 	for _, path := range paths {
-		for _, node := range n.find(path) {
+		for node := range n.find(path) {
 			if node.text != "" && (found == "" || isNotMeasured(found)) {
 				found = node.text
 			}
@@ -89,7 +94,7 @@ func (n *nvidiaNode) textAt(paths ...string) string {
 	}
 	for _, path := range paths {
 		for at := strings.LastIndexByte(path, '/'); at > 0; at = strings.LastIndexByte(path[:at], '/') {
-			for _, node := range n.find(path[:at]) {
+			for node := range n.find(path[:at]) {
 				if len(node.children) == 0 && node.text != "" {
 					return node.text
 				}

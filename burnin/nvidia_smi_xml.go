@@ -57,7 +57,25 @@ func cleanXML(b []byte) []byte {
 			return r
 		}, b)
 	}
+	if !hasLooseBracket(b) { // nearly always, and much cheaper to ask
+		return b
+	}
 	return looseBracket.ReplaceAll(b, []byte("&lt;$1"))
+}
+
+// hasLooseBracket reports whether looseBracket is anywhere in b.
+func hasLooseBracket(b []byte) bool {
+	for i := range len(b) - 1 {
+		if b[i] == '<' && !isTagStart(b[i+1]) {
+			return true
+		}
+	}
+	return false
+}
+
+// isTagStart reports whether a "<" before c begins a tag.
+func isTagStart(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '/' || c == '?' || c == '!'
 }
 
 // outsideXML reports whether XML 1.0 has no such character.
