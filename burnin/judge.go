@@ -20,7 +20,7 @@ func Judge(rec *Record, p *profiles.Profile, s *profiles.Spec) Judgement {
 		Coverage:  rec.Meta.Coverage,
 		Run:       runOf(rec),
 		Machine:   machineLine(r),
-		Findings:  []Finding{},
+		Findings:  make([]Finding, 0, 1024), // as many as a machine with eight GPUs has
 		NotRun:    []NotRun{},
 		NotTested: []string{},
 		Loads:     loadsOf(rec),

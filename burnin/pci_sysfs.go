@@ -1,6 +1,7 @@
 package burnin
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -31,7 +32,11 @@ const (
 
 func parsePCISysfs(e *Evidence) (*PCITree, error) {
 	body, _ := e.Body()
-	p := sysfsParser{tree: &PCITree{Links: true}, at: map[string]int{}, moved: map[string]map[string]uint64{}}
+	devices := bytes.Count(body, []byte("\ndev\t"))
+	p := sysfsParser{
+		tree: &PCITree{Links: true, Devices: make([]PCIDevice, 0, devices)},
+		at:   make(map[string]int, devices), moved: map[string]map[string]uint64{},
+	}
 	headed, ended := false, false
 	var broken error
 	var fields []string

@@ -152,9 +152,9 @@ func (u Unit) Dimension() Dimension {
 }
 
 func (u Unit) scale() (scale, bool) {
-	for _, s := range scales {
-		if s.unit == u {
-			return s, true
+	for i := range scales { // by index: there are many, and each is large
+		if scales[i].unit == u {
+			return scales[i], true
 		}
 	}
 	return scale{}, false
