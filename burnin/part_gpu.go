@@ -26,6 +26,10 @@ var errGPUNotShown = fmt.Errorf("no evidence shows this GPU")
 // NVLink and the BMC tell, and then those that the profile expects and nothing
 // shows, so that no missing GPU can go unnoticed in any check.
 func gpuParts(r *Readings, p *profiles.Profile) []gpuPart {
+	return r.gpus.of(p, func() []gpuPart { return listGPUs(r, p) })
+}
+
+func listGPUs(r *Readings, p *profiles.Profile) []gpuPart {
 	var l gpuList
 	l.fromNvidia(r)
 	l.fromPCI(r)

@@ -23,6 +23,10 @@ type nvmePart struct {
 // BMC's bays where it lists them, else by number. Serial numbers join with the BMC
 // only, because captures made anonymous carry one serial for all.
 func nvmeParts(r *Readings, p *profiles.Profile) []nvmePart {
+	return r.drives.of(p, func() []nvmePart { return listDrives(r, p) })
+}
+
+func listDrives(r *Readings, p *profiles.Profile) []nvmePart {
 	var l nvmeList
 	l.fromPCI(r)
 	for _, list := range phaseReadings(r, NVMeList) {

@@ -16,6 +16,9 @@ type Readings struct {
 	cache   map[*Evidence]parsed
 	samples map[*Evidence]any // slices of SampleReading
 
+	gpus   partLists[gpuPart]
+	drives partLists[nvmePart]
+
 	doubtful map[string]error // see doubts
 	started  []bootReadings   // see boots
 }
