@@ -55,24 +55,42 @@ const (
 	pairPort = 18515 // the first of the ports that are listened on, one for each rail
 )
 
+// ErrNoPartner means that the two nodes could not be taken for each other.
+var ErrNoPartner = errors.New("no partner")
+
 // Collect implements Source.
 func (p *Pair) Collect(ctx context.Context, phase Phase) ([]*Evidence, error) {
-	if phase != PhaseBefore || p.Peer == nil && !p.Profile.IB.Loopback || p.done() {
+	if phase != PhaseBefore || p.Peer == nil && !p.Profile.IB.Loopback || p.Done() {
 		return nil, nil
 	}
+	got, err := p.Measure(ctx)
+	if errors.Is(err, ErrNoPartner) && ctx.Err() == nil {
+		return p.NotRun(err.Error()), nil
+	}
+	return got, err
+}
+
+// Measure measures every pair of ports, whatever was measured before. An error that is
+// ErrNoPartner tells that nothing was begun; any other is that of ctx.
+func (p *Pair) Measure(ctx context.Context) ([]*Evidence, error) {
 	here, there, err := p.take(ctx)
 	defer p.release(ctx)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		return []*Evidence{p.without(here, "", "no partner: "+err.Error())}, nil
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrNoPartner, err)
 	}
 	return p.measureAll(ctx, here, there)
 }
 
-// done reports whether an earlier process of this run has measured.
-func (p *Pair) done() bool {
+// NotRun is the evidence that nothing was measured, with the reason.
+func (p *Pair) NotRun(why string) []*Evidence {
+	return []*Evidence{p.without(nil, "", why)}
+}
+
+// Done reports whether the store has it: an earlier process of this run has measured.
+func (p *Pair) Done() bool {
 	if p.Store == nil {
 		return false
 	}
@@ -107,10 +125,13 @@ func (p *Pair) end(ctx context.Context, sh Shell) (*pairEnd, error) {
 		return e, err
 	}
 	e.read(string(out.Out), p.Profile)
-	if e.folder, err = acquire(ctx, sh, p.claim()); err != nil {
-		return e, err
+	e.folder, err = acquire(ctx, sh, p.claim())
+	if err == nil && e.folder.again { // of a process that was killed: what it has there is of another pair
+		if _, err = ReleaseNode(ctx, sh, p.Claim.Root, p.claim().Run); err == nil {
+			e.folder, err = acquire(ctx, sh, p.claim())
+		}
 	}
-	return e, nil
+	return e, err
 }
 
 // claim is one of its own, so that a load of the same run keeps the node to itself.

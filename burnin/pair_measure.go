@@ -35,7 +35,7 @@ func (p *Pair) commands(pair pairing, n int) (server, client string) {
 	if pair.server.device != "" {
 		who += " " + pair.server.device
 	}
-	return "exec " + server, fmt.Sprintf(`echo %s
+	return "exec " + server, Wrap("(\n" + fmt.Sprintf(`echo %s
 n=0
 while :; do
 	%s >out.try 2>err.try; rc=$?
@@ -44,7 +44,7 @@ while :; do
 	sleep 1
 done
 cat out.try; cat err.try >&2
-exit "$rc"`, shellQuote(pairMark+"peer "+who), client)
+exit "$rc"`, shellQuote(pairMark+"peer "+who), client) + "\n)")
 }
 
 func (p *Pair) length() time.Duration {

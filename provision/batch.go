@@ -23,6 +23,7 @@ type Batch struct {
 	Firmware FirmwareWish    `json:"firmware,omitzero"`
 
 	Diagnostics DiagnosticsWish `json:"diagnostics,omitzero"`
+	Network     NetworkWish     `json:"network,omitzero"`
 
 	Machines []Machine `json:"machines"`
 

@@ -106,6 +106,7 @@ func (l *loader) root(n ast.Node) {
 		"netboot":     l.netboot,
 		"firmware":    l.firmware,
 		"diagnostics": l.diagnostics,
+		"network":     l.network,
 		"expect":      func(n ast.Node) { l.expct = l.expect(n) },
 		"machines":    func(n ast.Node) { machines = n },
 	})

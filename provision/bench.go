@@ -172,8 +172,9 @@ func waits(err error) bool {
 		hands  *Hands
 		fault  *Fault
 		broken *BrokenError
+		aside  *Aside
 	)
-	return errors.As(err, &stuck) || errors.As(err, &hands) || errors.As(err, &fault) || errors.As(err, &broken)
+	return errors.As(err, &aside) || errors.As(err, &stuck) || errors.As(err, &hands) || errors.As(err, &fault) || errors.As(err, &broken)
 }
 
 func (b *Bench) find(workflow, step string) (StepInfo, bool) {
@@ -202,7 +203,7 @@ func (b *Bench) env(t Task, rec Recorder, s *site) (*Env, error) {
 		Log:   s.log.With("machine", t.Machine.Name, "attempt", t.Attempt, "step", t.Step.Name),
 		Store: store, Facts: t.Facts.Clone(), Boot: s.netboot, Burner: b.Burner,
 		Steps: t.Steps, Repairs: t.Repairs, Version: b.Version,
-		rec: rec, intents: map[string]Intent{}, startBoot: s.startNetboot,
+		rec: rec, intents: map[string]Intent{}, startBoot: s.startNetboot, meeting: s.meeting,
 		open: b.openers(), secrets: b.Secrets, known: OpenKnownBMCs(b.State),
 	}
 	maps.Copy(e.intents, t.Intents)

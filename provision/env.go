@@ -40,6 +40,7 @@ type Env struct {
 	secrets   *Secrets
 	known     *KnownBMCs // nil: nothing is known, and nothing is kept
 	startBoot func(context.Context) error
+	meeting   *Meeting // nil in a plan
 	bmc       BMC
 	node      burnin.Shell
 

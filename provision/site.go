@@ -15,12 +15,13 @@ import (
 )
 
 // site is what the steps of one run share: its log, its boot server, its brake,
-// and the profiles it is judged with.
+// its meeting of machines, and the profiles it is judged with.
 type site struct {
 	log     *slog.Logger
 	file    *os.File
 	netboot *netboot.Server
 	brake   *Brake
+	meeting *Meeting
 
 	mu      sync.Mutex
 	started bool
@@ -45,7 +46,7 @@ func (b *Bench) site(t Task) (*site, error) {
 		log:   slog.New(b.Secrets.Handler(slog.NewMultiHandler(file, b.Log.Handler()))).With("run", t.Run),
 		file:  f,
 		brake: NewBrake(models(t.Batch)),
-		known: map[string]resolved{},
+		known: map[string]resolved{}, meeting: NewMeeting(),
 	}
 	s.brake.Follow(t.Rollouts, t.Released+1)
 	s.netboot = b.newNetboot(t, filepath.Join(dir, "netboot.json"), s.log)

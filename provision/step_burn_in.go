@@ -47,7 +47,7 @@ func (b burnIn) Do(ctx context.Context, e *Env) (Facts, error) {
 	source := &bmcSource{env: e, since: e.logSince()}
 	watch := e.watchLoad(ctx, b.Name())
 	err = e.Burner.Burn(ctx, BurnIn{
-		Node: node, Sources: []burnin.Source{source, portLoop(e, node)}, Freeze: source.freeze, Store: e.Store, Profile: e.Profile, Spec: e.Spec, Run: e.Run, Attempt: e.Attempt,
+		Node: node, Sources: []burnin.Source{network(e, node), source}, Freeze: source.freeze, Store: e.Store, Profile: e.Profile, Spec: e.Spec, Run: e.Run, Attempt: e.Attempt,
 		Record: rec, Version: e.Version, Duration: load, Carried: soakBefore(e),
 		Consent:  consent(e),
 		Progress: func(text string, until time.Time) { e.Progress(ctx, until, "%s", text) },
@@ -68,15 +68,6 @@ func loadTime(e *Env) time.Duration {
 		return s
 	}
 	return defaultLoad
-}
-
-// portLoop measures the ports of one machine with each other, where its profile asks
-// for that. Machines of a batch are not paired: each is ready at a time of its own.
-func portLoop(e *Env, node burnin.Shell) *burnin.Pair {
-	return &burnin.Pair{
-		Node: node, Profile: e.Profile, Origin: burnin.FromSSH, Store: e.Store,
-		Claim: burnin.Claim{Run: string(e.Run), Attempt: e.Attempt, Owner: person()},
-	}
 }
 
 // consent is what the batch lets be written on the host. Serial numbers bind a disk, and
@@ -102,11 +93,10 @@ func writeDisks(e *Env) []string {
 func (burnIn) Plan(_ context.Context, e *Env) ([]Change, error) {
 	load := Change{Step: "burn-in", What: "load", Want: loadTime(e).String() + "; writes to no disk"}
 	disks := writeDisks(e)
-	if len(disks) == 0 {
-		return []Change{load}, nil
+	if len(disks) > 0 {
+		load.Want = loadTime(e).String()
 	}
-	load.Want = loadTime(e).String()
-	out := []Change{load}
+	out := append([]Change{load}, planNetwork(e)...)
 	for _, serial := range disks {
 		out = append(out, Change{Step: "burn-in", What: PlanDisk, Now: serial, Want: "written over, if it is empty"})
 	}

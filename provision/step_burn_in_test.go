@@ -26,7 +26,7 @@ func TestConsentOfTheBatch(t *testing.T) {
 		{"none named", writes, nil, "the token came back", nil, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := &Env{Machine: Machine{BMC: "10.0.0.1", WriteDisks: c.disks}, Batch: &Batch{}, Spec: c.spec, Facts: Facts{FactProof: c.proof}}
+			e := &Env{Machine: Machine{BMC: "10.0.0.1", WriteDisks: c.disks}, Batch: &Batch{}, Profile: &profiles.Profile{}, Spec: c.spec, Facts: Facts{FactProof: c.proof}}
 			got := consent(e)
 			if !slices.Equal(got.Disks, c.want) || !strings.HasPrefix(got.Refused, c.refused) || (c.refused == "") != (got.Refused == "") {
 				t.Errorf("consent %+v, want %q refused for %q", got, c.want, c.refused)

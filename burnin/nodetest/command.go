@@ -34,6 +34,8 @@ func (h *host) run(ctx context.Context, request string, stdin io.Reader, out io.
 			return h.phase(ctx, args, stdin, out)
 		case "gpu-work": // nobody else works here
 			return h.now().nvidiaSMI([]string{"--query-compute-apps"})
+		case "pair":
+			return reply{out: h.now().pairPorts()}
 		case "reboot":
 			return h.reboot(args)
 		}
@@ -164,7 +166,7 @@ var versions = map[string]string{
 	"nvme": "nvme version 2.8 (git 2.8)", "lscpu": "lscpu from util-linux 2.39.3", "lsblk": "lsblk from util-linux 2.39.3",
 	"ethtool": "ethtool version 6.1", "lldpcli": "1.0.16",
 	"gdscheck": "GDS release version: 1.13.1.3", "ras-mc-ctl": "ras-mc-ctl 0.8.0", "ipmitool": "ipmitool version 1.8.19",
-	"gpu_burn": "simulated", "nvbandwidth": "", "all_reduce_perf": "", "dcgmi": "", "stress-ng": "stress-ng, version 0.17.06", "stressapptest": "", "fio": "fio-3.36", "setsid": "setsid from util-linux 2.39.3",
+	"gpu_burn": "simulated", "nvbandwidth": "", "all_reduce_perf": "", "dcgmi": "", "ib_write_bw": "", "stress-ng": "stress-ng, version 0.17.06", "stressapptest": "", "fio": "fio-3.36", "setsid": "setsid from util-linux 2.39.3",
 }
 
 // onImage reports whether a program is on the node.

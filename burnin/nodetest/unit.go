@@ -39,6 +39,9 @@ func (h *host) newUnit(name, kind, command string, longest time.Duration, now ti
 	if u.measure() != nil {
 		u.length = measureLength
 	}
+	if pairClient.MatchString(command) {
+		u.length = 0
+	}
 	if (u.gpu() || u.measure() != nil) && h.base.M.noCUDA() {
 		u.length, u.exit = time.Second, 1 // no CUDA without a driver that answers
 	}
@@ -97,6 +100,9 @@ func (u *unit) output(s *system, now time.Time) string {
 	}
 	if print := u.measure(); print != nil {
 		return print(s)
+	}
+	if out, ok := s.ibWriteBW(u.command); ok {
+		return out
 	}
 	switch {
 	case u.gpu() && u.exit != 0:

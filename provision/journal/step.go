@@ -32,6 +32,15 @@ func (c *carrier) step(ctx context.Context, now moment, s provision.PlanStep) er
 	if ctx.Err() != nil {
 		return nil // interrupted: whoever carries it on asks the machine
 	}
+	if aside, ok := errors.AsType[*provision.Aside](stepErr); ok {
+		power()
+		slot()
+		if err := c.tell(ctx, m, s.Name, provision.Progressed, provision.Progress{Text: aside.Why}); err != nil {
+			return err
+		}
+		aside.Wait(ctx)
+		return nil
+	}
 	if stepErr == nil {
 		return c.tell(ctx, m, s.Name, provision.StepEnded, provision.StepDone{
 			Started: began.UTC(), Seconds: time.Since(began).Seconds(), Tries: try, Facts: facts,

@@ -103,7 +103,12 @@ func TestRunFromVirtualMedia(t *testing.T) {
 // carry submits a batch and serves it until nothing goes on without people.
 func carry(t *testing.T, batch *provision.Batch) *provision.Run {
 	t.Helper()
-	state := t.TempDir()
+	return carryIn(t, t.TempDir(), batch)
+}
+
+// carryIn does so in a state folder that the test looks into.
+func carryIn(t *testing.T, state string, batch *provision.Batch) *provision.Run {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
