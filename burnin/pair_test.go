@@ -149,6 +149,19 @@ func TestPairNotMeasured(t *testing.T) {
 	})
 }
 
+// What a killed process has left on a node is of another pair, and is not taken for this one.
+func TestPairAfterKill(t *testing.T) {
+	p := pairNode(t, "mlx5_2 400 ACTIVE")
+	old, err := acquire(t.Context(), hostShell{}, p.claim())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := old.start(t.Context(), "pair-client-0", "load", "echo of another pair", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	wantAnswers(t, judgedPair(t, p), map[string]string{railID + "mlx5_2/before": "pass"}, true)
+}
+
 // Without a peer nothing is measured but where the profile has neighbours paired.
 func TestPairLoopback(t *testing.T) {
 	p := pairNode(t, "mlx5_0 400 ACTIVE", "mlx5_1 400 ACTIVE")

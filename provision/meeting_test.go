@@ -117,7 +117,7 @@ func TestMeetingFreesPartner(t *testing.T) {
 		m, g := NewMeeting(), guests(3)
 		over := begin(t.Context(), m, g[0], 10*time.Minute)
 		_, v := m.take(t.Context(), g[1])
-		time.Sleep(20 * time.Minute) // a measurement under way is waited for
+		<-time.After(20 * time.Minute) // a measurement under way is waited for
 		select {
 		case <-over:
 			t.Fatal("it went away from a measurement")

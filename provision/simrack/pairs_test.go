@@ -1,6 +1,7 @@
 package simrack_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,8 +32,8 @@ func pairLibrary(t *testing.T) *profiles.Library {
 	return profiles.Open(dir)
 }
 
-// pairEvidence are the findings about pairs, by the port that measured.
-func pairEvidence(t *testing.T, state string, run *provision.Run, machine string) map[string]burnin.Finding {
+// judgePairs judges a machine's evidence again.
+func judgePairs(t *testing.T, state string, run *provision.Run, machine string) burnin.Judgement {
 	t.Helper()
 	rec, err := burnin.LoadRecord(provision.AttemptDir(state, run.ID, machine, 1))
 	if err != nil {
@@ -47,17 +48,21 @@ func pairEvidence(t *testing.T, state string, run *provision.Run, machine string
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := map[string]burnin.Finding{}
-	for _, f := range burnin.Judge(rec, profile, spec).Findings {
-		if f.Check == "ib.bandwidth" {
-			out[f.Part] = f
-		}
+	return burnin.Judge(rec, profile, spec)
+}
+
+// clients counts how often a rail was measured.
+func clients(rack *simrack.Rack, rail int) int {
+	n := 0
+	for _, acts := range rack.Acts() {
+		n += acts[fmt.Sprintf("host.load.pair-client-%d", rail)]
 	}
-	return out
+	return n
 }
 
 // Three machines whose spec asks for pairs, worked on one at a time and loaded one at a
-// time: two measure with each other, and the third says why it did not.
+// time: two measure with each other, though their process ends
+// in the middle of it, and the third says why it did not.
 func TestRunInPairs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a whole run takes a minute")
@@ -72,7 +77,7 @@ func TestRunInPairs(t *testing.T) {
 	}
 	text := strings.NewReplacer(
 		"profile: hgx-h100-8", "profile: railed", "spec: standard", "spec: paired", "parallel: 16", "parallel: 1",
-	).Replace(string(rack.BatchYAML("po5"))) + "network: {wait: 20 s}\n"
+	).Replace(string(rack.BatchYAML("po5"))) + "network: {wait: 90 s}\n"
 	batch, err := provision.ParseBatch("batch.yaml", []byte(text), pairLibrary(t))
 	if err != nil {
 		t.Fatal(err)
@@ -81,20 +86,37 @@ func TestRunInPairs(t *testing.T) {
 		batch.Racks[name] = provision.Rack{KW: 11} // for one of them
 	}
 	state := t.TempDir()
-	run := carryIn(t, state, batch)
+	carryIn(t, state, batch, func() bool { // ended in mid-measurement, and carried on by another
+		return clients(rack, 2) > 0
+	})
+	if clients(rack, 7) > 0 {
+		t.Fatal("the first process was not ended in mid-measurement")
+	}
+	run := carryIn(t, state, batch, nil)
+	if n := clients(rack, 7); n != 2 {
+		t.Errorf("the last rail was measured %d times, want once each way", n)
+	}
 	peers := map[string]string{}
 	for _, m := range run.Machines {
 		name := m.Machine.Name
-		for port, f := range pairEvidence(t, state, run, name) {
-			t.Logf("%s %s: %s %s %s with %q", name, port, f.Verdict, f.Why, f.NotRun, f.Peer)
-			switch peer, _, _ := strings.Cut(f.Peer, " "); {
-			case peer != "" && f.Verdict != burnin.Pass:
-				t.Errorf("%s %s is %s: %s%s", name, port, f.Verdict, f.Why, f.NotRun)
-			case peer != "":
+		j, passed := judgePairs(t, state, run, name), 0
+		for _, f := range j.Findings {
+			if peer, _, _ := strings.Cut(f.Peer, " "); f.Check == "ib.bandwidth" && f.Verdict == burnin.Pass {
 				peers[name] = peer
-			case !strings.Contains(f.NotRun, "no partner: no other machine") || !strings.Contains(f.NotRun, "rackproof burnin -H"):
-				t.Errorf("%s %s does not say why and what to do: %q", name, port, f.NotRun)
+				passed++
 			}
+		}
+		for _, n := range j.NotRun {
+			if n.Check != "ib.bandwidth" {
+				continue
+			}
+			t.Logf("%s: %s", name, n.Why)
+			if peers[name] != "" || !strings.Contains(n.Why, "no partner: no other machine") || !strings.Contains(n.Why, "rackproof burnin -H") {
+				t.Errorf("%s, with %q: %s", name, peers[name], n.Why)
+			}
+		}
+		if peers[name] != "" && passed != 8 {
+			t.Errorf("%s passed %d rails of 8", name, passed)
 		}
 		want := provision.StateIncomplete
 		if peers[name] != "" {

@@ -103,11 +103,12 @@ func TestRunFromVirtualMedia(t *testing.T) {
 // carry submits a batch and serves it until nothing goes on without people.
 func carry(t *testing.T, batch *provision.Batch) *provision.Run {
 	t.Helper()
-	return carryIn(t, t.TempDir(), batch)
+	return carryIn(t, t.TempDir(), batch, nil)
 }
 
-// carryIn does so in a state folder that the test looks into.
-func carryIn(t *testing.T, state string, batch *provision.Batch) *provision.Run {
+// carryIn does so in a state folder that the test looks into. Where enough is given, the
+// process ends when it is true, and there is no run to look at.
+func carryIn(t *testing.T, state string, batch *provision.Batch, enough func() bool) *provision.Run {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -126,7 +127,28 @@ func carryIn(t *testing.T, state string, batch *provision.Batch) *provision.Run 
 	if err != nil {
 		t.Fatal(err)
 	}
+	if enough != nil {
+		serveUntil(ctx, t, engine, enough)
+		return nil
+	}
 	return settled(ctx, t, engine, id)
+}
+
+// serveUntil serves until enough is true, as a process that ends then.
+func serveUntil(ctx context.Context, t *testing.T, engine *journal.Engine, enough func() bool) {
+	t.Helper()
+	serving, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- engine.Serve(serving) }()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for !enough() && ctx.Err() == nil {
+		<-tick.C
+	}
+	stop()
+	if err := <-done; err != nil && serving.Err() == nil {
+		t.Error(err)
+	}
 }
 
 // settled serves a run until nothing goes on without people.
