@@ -53,7 +53,8 @@ func (g *BurnGPU) Rate() Opt[float64] {
 var (
 	burnListed = regexp.MustCompile(`^GPU (\d+): .*\(UUID: (GPU-\S+)\)$`)
 	// "50.0%  proc'd: 2261 (7150 Gflop/s) - 0 (0 Gflop/s)   errors: 0 - 5  (WARNING!)  temps: 38 C - -- "
-	burnReport = regexp.MustCompile(`^\d+\.\d%\s+proc'd: (.*?)\s+errors: (.*?)\s+temps: (.*)$`)
+	// Newer versions add "power: 690 W - 702 W ".
+	burnReport = regexp.MustCompile(`^\d+\.\d%\s+proc'd: (.*?)\s+errors: (.*?)\s+temps: (.*?)(?:\s+power: .*)?$`)
 	burnDone   = regexp.MustCompile(`(-?\d+) \((\d+) Gflop/s\)`)
 	burnErrors = regexp.MustCompile(`(-?\d+)\s*(\(DIED!\))?`)
 	burnTested = regexp.MustCompile(`^Tested (\d+) GPUs:$`)

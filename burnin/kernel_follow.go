@@ -16,8 +16,9 @@ import (
 const followUnit = "kernel-follow"
 
 // followCommand prints the log since boot and what comes; the folder in memory takes no
-// more of it than it holds.
-const followCommand = `{ if dmesg --help 2>&1 | grep -q -e --follow; then dmesg --follow; else cat /dev/kmsg; fi; } 2>/dev/null | head -c 33554432`
+// more of it than it holds. head would keep back the last 4 KiB, the lines that matter
+// when a machine dies; dd writes what it reads.
+const followCommand = `{ if dmesg --help 2>&1 | grep -q -e --follow; then dmesg --follow; else cat /dev/kmsg; fi; } 2>/dev/null | dd bs=64k count=33554432 iflag=count_bytes 2>/dev/null`
 
 // fatalWatch looks for a fault in what comes off the node, as it comes.
 type fatalWatch struct {

@@ -281,6 +281,24 @@ func TestSampler(t *testing.T) {
 	}
 }
 
+// What the kernel says arrives while its log is followed, not when there is a block of it:
+// the line before a machine dies is the one that tells why.
+func TestKernelLogArrivesAtOnce(t *testing.T) {
+	f := acquired(t, claim(t, "r1"))
+	tools := t.TempDir()
+	const dmesg = "#!/bin/sh\ncase $1 in --help) echo ' -w, --follow' ;; --follow) echo '[ 1.0] the last words'; sleep 60 ;; esac\n"
+	if err := os.WriteFile(filepath.Join(tools, "dmesg"), []byte(dmesg), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.start(t.Context(), followUnit, "watch", "PATH="+tools+":$PATH; "+followCommand, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	r := f.until(t, "a line", nil, func(r *report) bool { return content(r, "units/"+followUnit+"/out") != "" })
+	if u := unitOf(r.units, followUnit); u.state != "runs" || content(r, "units/"+followUnit+"/out") != "[ 1.0] the last words\n" {
+		t.Errorf("unit %+v printed %q", u, content(r, "units/"+followUnit+"/out"))
+	}
+}
+
 func TestForeignRunIsRefused(t *testing.T) {
 	c := claim(t, "po4711-r12")
 	f := acquired(t, c)
