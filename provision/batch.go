@@ -18,6 +18,7 @@ type Batch struct {
 	Order    string          `json:"order,omitempty"`
 	Stage    string          `json:"stage,omitempty"` // factory, goods-in, site, after repair
 	Racks    map[string]Rack `json:"racks,omitempty"`
+	PDUs     map[string]PDU  `json:"pdus,omitempty"`
 	Limits   Limits          `json:"limits"`
 	Netboot  Netboot         `json:"netboot,omitzero"`
 	Firmware FirmwareWish    `json:"firmware,omitzero"`
@@ -42,6 +43,12 @@ type Batch struct {
 // Rack is what the batch says of one rack.
 type Rack struct {
 	KW float64 `json:"kw,omitempty"` // power budget in kW; 0 = none stated
+}
+
+// PDU is what the batch says of one power distribution unit: a feed of its racks.
+type PDU struct {
+	KW    float64  `json:"kw"`              // power budget in kW
+	Racks []string `json:"racks,omitempty"` // whose machines it feeds, but for those that name their own
 }
 
 // Limits bound what goes on at once.
@@ -71,6 +78,7 @@ type Machine struct {
 	UUID    string   `json:"uuid,omitempty"`
 	Rack    string   `json:"rack,omitempty"`
 	U       int      `json:"u,omitempty"`
+	PDUs    []string `json:"pdus,omitempty"` // that feed it; with one of them lost the others carry it
 	MAC     string   `json:"mac,omitempty"`  // of the NIC that boots
 	Host    string   `json:"host,omitempty"` // where SSH answers: address, or address:port
 	System  string   `json:"system,omitempty"`

@@ -5,7 +5,6 @@ import (
 	"net"
 	"os"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -255,29 +254,6 @@ func (l *loader) checkRefs(m *Machine, row rowInfo, seen map[string]bool) {
 		seen[file] = true
 		if _, err := os.Stat(file); err != nil {
 			l.add(row.pos, "tls of %s: %v", m.Name, err)
-		}
-	}
-}
-
-// checkPower reports a machine that its rack can never carry.
-func (l *loader) checkPower() {
-	for i, m := range l.batch.Machines {
-		if kw := l.batch.Racks[m.Rack].KW; kw > 0 && m.LoadedWatts > kw*1000 {
-			l.add(l.rows[i].pos, "%s draws %.1f kW under load, and rack %s has %.1f kW", m.Name, m.LoadedWatts/1000, m.Rack, kw)
-		}
-	}
-	used := map[string]bool{}
-	for _, m := range l.batch.Machines {
-		used[m.Rack] = true
-	}
-	for rack := range l.batch.Racks {
-		if !used[rack] {
-			var racks []string
-			for r := range used {
-				racks = append(racks, r)
-			}
-			slices.Sort(racks)
-			l.add(l.top["racks"], "no machine stands in rack %q%s", rack, didYouMean(rack, racks))
 		}
 	}
 }

@@ -102,6 +102,7 @@ func (l *loader) root(n ast.Node) {
 		"stage":       l.str(&l.batch.Stage),
 		"defaults":    l.defaults,
 		"racks":       l.racks,
+		"pdus":        l.pdus,
 		"limits":      l.limits,
 		"netboot":     l.netboot,
 		"firmware":    l.firmware,
@@ -185,6 +186,7 @@ func (l *loader) shared(m *Machine, keys *map[string]profiles.Position, expect *
 	note("system", l.str(&m.System))
 	note("profile", l.str(&m.Profile))
 	note("spec", l.str(&m.Spec))
+	note("pdus", l.words(&m.PDUs))
 	note("write_disks", l.words(&m.WriteDisks))
 	note("cables", func(n ast.Node) {
 		m.Cables = map[string]string{}
@@ -260,15 +262,6 @@ func (l *loader) method(to *BootMethod) func(ast.Node) {
 		if !slices.Contains(known, string(*to)) {
 			l.problem(n, "boot method %q: choose one of %v%s", *to, known, didYouMean(string(*to), known))
 		}
-	}
-}
-
-func (l *loader) racks(n ast.Node) {
-	l.batch.Racks = map[string]Rack{}
-	for _, p := range l.pairs(n, "racks") {
-		r := Rack{}
-		l.fields(p.Value, "rack "+keyOf(p), field{"kw": l.number(&r.KW)})
-		l.batch.Racks[keyOf(p)] = r
 	}
 }
 

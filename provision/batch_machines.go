@@ -59,7 +59,7 @@ func (l *loader) take(m Machine, row rowInfo) {
 
 // csvColumns are the columns of a machine list. Secrets stand in columns of
 // their own and are read when they are needed, never kept.
-var csvColumns = []string{"name", "bmc", "serial", "uuid", "rack", "u", "mac", "host", "system", "via", "profile", "spec", "bmc_protocol", "bmc_user", "bmc_password", columnBMCAddress, columnBMCName}
+var csvColumns = []string{"name", "bmc", "serial", "uuid", "rack", "u", "pdus", "mac", "host", "system", "via", "profile", "spec", "bmc_protocol", "bmc_user", "bmc_password", columnBMCAddress, columnBMCName}
 
 func (l *loader) csv(n ast.Node, file string) {
 	path := l.path(file)
@@ -134,6 +134,8 @@ func setColumn(m *Machine, column, cell, path string) error {
 			return fmt.Errorf("u %q: want the number of the lowest rack unit", cell)
 		}
 		m.U = u
+	case "pdus":
+		m.PDUs = strings.Fields(cell)
 	case "bmc_protocol":
 		p, err := ParseProtocol(cell)
 		m.Login.Protocol = p

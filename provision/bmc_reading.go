@@ -38,6 +38,9 @@ type bmcSource struct {
 	told  map[string]redfish.Thresholds // limits that a short reading has shown, by sensor
 	mu    sync.Mutex                    // one question at a time: readings, and what a fault under load asks for
 
+	phase   burnin.Phase // of the reading under way
+	drawing drawing      // under load
+
 	frozen string // what freeze has collected, and what not
 }
 
@@ -69,18 +72,18 @@ func (s *bmcSource) Collect(ctx context.Context, phase burnin.Phase) ([]*burnin.
 func (s *bmcSource) collect(ctx context.Context, phase burnin.Phase) []*burnin.Evidence {
 	switch phase {
 	case burnin.PhaseBefore:
-		return []*burnin.Evidence{s.read(ctx, probeSensors, phase, sensorTime, readSensors)}
+		return []*burnin.Evidence{s.read(ctx, probeSensors, phase, sensorTime, s.readSensors)}
 	case burnin.PhaseLoad:
-		how := readSensors
+		how := s.readSensors
 		if s.whole {
-			how = sampleSensors
+			how = s.sampleSensors
 		}
 		e := s.read(ctx, probeSensors, phase, sensorTime, how)
 		s.whole = s.whole || e.Ended == burnin.EndedExit
 		return []*burnin.Evidence{e}
 	case burnin.PhaseAfter:
 		return []*burnin.Evidence{
-			s.read(ctx, probeSensors, phase, sensorTime, readSensors),
+			s.read(ctx, probeSensors, phase, sensorTime, s.readSensors),
 			s.log(ctx),
 		}
 	case burnin.PhaseBMC: // read by the step that verifies the BMC
@@ -111,6 +114,7 @@ func (r bmcRead) out() ([]byte, error) {
 func (s *bmcSource) read(ctx context.Context, probe string, phase burnin.Phase, limit time.Duration, how func(context.Context, BMC) (bmcRead, error)) *burnin.Evidence {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.phase = phase
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	e := s.env.bmcEvidence(bounded, probe, phase, how)
@@ -156,10 +160,11 @@ func forget(c BMC) {
 }
 
 // readSensors reads all sensors, as the BMC wrote them.
-func readSensors(ctx context.Context, c BMC) (bmcRead, error) {
+func (s *bmcSource) readSensors(ctx context.Context, c BMC) (bmcRead, error) {
 	forget(c)
 	note := clockNote(ctx, c)
 	list, err := c.Sensors(ctx)
+	s.saw(list)
 	if err := missing(&note, err); err != nil {
 		return bmcRead{}, err
 	}
@@ -168,10 +173,11 @@ func readSensors(ctx context.Context, c BMC) (bmcRead, error) {
 
 // sampleSensors reads all sensors and keeps their values only: a body of a DGX H100 is
 // 140 KB, and a long load has hundreds of readings. The bodies are in the first.
-func sampleSensors(ctx context.Context, c BMC) (bmcRead, error) {
+func (s *bmcSource) sampleSensors(ctx context.Context, c BMC) (bmcRead, error) {
 	forget(c)
 	var note burnin.BMCNote
 	list, err := c.Sensors(ctx)
+	s.saw(list)
 	if err := missing(&note, err); err != nil {
 		return bmcRead{}, err
 	}

@@ -49,6 +49,9 @@ type Recorder interface {
 // power is free for others; a Recorder may be one.
 type Unloader interface{ Unloaded() }
 
+// Drawer is told what a machine under load draws by its BMC, in W; a Recorder may be one.
+type Drawer interface{ Draws(watts float64) }
+
 // Task is one step of one machine as an engine hands it to a worker.
 type Task struct {
 	Run     RunID

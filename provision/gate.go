@@ -15,32 +15,33 @@ const bigWatts = 3000
 const rampPause = time.Second
 
 // Gate holds machines back: by the number worked on at once, and by the power of
-// their rack.
+// their rack and PDUs.
 type Gate struct {
 	Ramp time.Duration // between two loads starting in one rack; 0 = a second
 
 	mu       sync.Mutex
 	parallel int
 	working  int
-	racks    map[string]*rackLoad
+	racks    map[string]*supply
+	pdus     map[string]*supply
+	loads    map[string]*load // by machine
 	moved    chan struct{}
-}
-
-type rackLoad struct {
-	budget float64 // W; 0 = none stated
-	drawn  float64
-	big    int
-	last   time.Time // when the last load started
 }
 
 // NewGate makes the gate of a batch.
 func NewGate(b *Batch) *Gate {
-	g := &Gate{parallel: b.Limits.Parallel, racks: map[string]*rackLoad{}, moved: make(chan struct{}), Ramp: rampPause}
+	g := &Gate{
+		parallel: b.Limits.Parallel, racks: map[string]*supply{}, pdus: map[string]*supply{}, loads: map[string]*load{},
+		moved: make(chan struct{}), Ramp: rampPause,
+	}
 	if g.parallel <= 0 {
 		g.parallel = defaultParallel
 	}
 	for name, r := range b.Racks {
-		g.racks[name] = &rackLoad{budget: r.KW * 1000}
+		g.racks[name] = &supply{budget: r.KW * 1000}
+	}
+	for name, p := range b.PDUs {
+		g.pdus[name] = &supply{budget: p.KW * 1000}
 	}
 	return g
 }
@@ -60,20 +61,19 @@ func (g *Gate) Slot(ctx context.Context) (release func(), err error) {
 	return sync.OnceFunc(func() { g.free(func() { g.working-- }) }), nil
 }
 
-// Power waits until m's rack can carry it under load.
+// Power waits until m's rack and PDUs can carry it under load.
 func (g *Gate) Power(ctx context.Context, m Machine) (release func(), err error) {
+	l := &load{machine: m, watts: m.LoadedWatts}
 	err = g.wait(ctx, func() (bool, time.Duration) {
-		r := g.rack(m.Rack)
-		if !r.carries(m) {
+		if g.full(m) != "" {
 			return false, 0
 		}
+		r := g.rack(m.Rack)
 		if pause := g.Ramp - time.Since(r.last); pause > 0 && !r.last.IsZero() {
 			return false, pause
 		}
-		r.drawn += m.LoadedWatts
-		if big(m) {
-			r.big++
-		}
+		g.count(l, 1)
+		g.loads[m.Name] = l
 		r.last = time.Now()
 		return true, 0
 	})
@@ -82,43 +82,20 @@ func (g *Gate) Power(ctx context.Context, m Machine) (release func(), err error)
 	}
 	return sync.OnceFunc(func() {
 		g.free(func() {
-			r := g.rack(m.Rack)
-			r.drawn -= m.LoadedWatts
-			if big(m) {
-				r.big--
+			g.count(l, -1)
+			if g.loads[m.Name] == l {
+				delete(g.loads, m.Name)
 			}
 		})
 	}), nil
 }
 
-// Waits reports whether m would have to wait for its rack's power now.
-func (g *Gate) Waits(m Machine) bool {
+// Waits says for whose power m would have to wait now, "rack R12" or "PDU A1"; "" when
+// it would not.
+func (g *Gate) Waits(m Machine) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return !g.rack(m.Rack).carries(m)
-}
-
-// big counts also a machine whose profile does not say what it draws: a tripped
-// breaker costs more than a wait.
-func big(m Machine) bool { return m.LoadedWatts > bigWatts || m.LoadedWatts == 0 }
-
-func (r *rackLoad) carries(m Machine) bool {
-	if r.budget == 0 {
-		return !big(m) || r.big == 0
-	}
-	if m.LoadedWatts == 0 {
-		return r.drawn == 0 && r.big == 0
-	}
-	return r.drawn+m.LoadedWatts <= r.budget
-}
-
-func (g *Gate) rack(name string) *rackLoad {
-	r := g.racks[name]
-	if r == nil {
-		r = &rackLoad{}
-		g.racks[name] = r
-	}
-	return r
+	return g.full(m)
 }
 
 // wait asks take, under the lock, until it is true. take may say after how long
@@ -153,6 +130,11 @@ func (g *Gate) free(give func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	give()
+	g.move()
+}
+
+// move wakes those who wait; g.mu is held.
+func (g *Gate) move() {
 	close(g.moved)
 	g.moved = make(chan struct{})
 }
@@ -163,7 +145,7 @@ func PowerAdvice(b *Batch) []string {
 	count, unknown, watts := map[string]int{}, map[string]int{}, map[string]float64{}
 	var order []string
 	for _, m := range b.Machines {
-		if b.Racks[m.Rack].KW > 0 || !big(m) {
+		if b.Racks[m.Rack].KW > 0 || len(m.PDUs) > 0 || !big(m) {
 			continue
 		}
 		if count[m.Rack] == 0 {

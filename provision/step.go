@@ -48,6 +48,7 @@ const (
 	FactTransport   = "bmc_transport" // what protects the session with the BMC, where TLS does not
 	FactBIOSFound   = "bios_found"    // JSON: attributes as they were before we changed them
 	FactBIOSLines   = "bios_lines"    // JSON: []burnin.BIOSLine: found, wanted, in force
+	FactDraw        = "load_watts"    // the most its BMC read under load, where that is what its rack and PDUs carry
 	FactLoad        = "load"          // time under load, where it is not the spec's
 	FactUnmapped    = "bios_unmapped" // wishes that the board has no attribute for
 	FactBoot        = "boot_method"   // how the host was brought up
@@ -75,7 +76,7 @@ const (
 
 // carried are the facts that outlive an attempt: what was found on arrival is
 // found once, and a BMC stays where its network was set to.
-var carried = []string{FactBIOSFound, FactBMCAddr, FactBMCWas}
+var carried = []string{FactBIOSFound, FactBMCAddr, FactBMCWas, FactDraw}
 
 // Clone returns a copy that may be changed.
 func (f Facts) Clone() Facts {

@@ -3,6 +3,7 @@ package provision
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/rackproof/rackproof/burnin"
@@ -54,6 +55,9 @@ func (b burnIn) Do(ctx context.Context, e *Env) (Facts, error) {
 	})
 	if source.frozen != "" {
 		err = errors.Join(err, e.Learn(context.WithoutCancel(ctx), Facts{FactDiagnostics: source.frozen}))
+	}
+	if watts := source.drawing.counts(e.Machine.LoadedWatts); watts != e.Machine.LoadedWatts {
+		err = errors.Join(err, e.Learn(context.WithoutCancel(ctx), Facts{FactDraw: strconv.FormatFloat(watts, 'f', 0, 64)}))
 	}
 	return nil, e.lost(ctx, watch.end(err), watch.console.Bytes())
 }

@@ -53,12 +53,12 @@ func (c *carrier) step(ctx context.Context, now moment, s provision.PlanStep) er
 func (c *carrier) admit(ctx context.Context, m provision.MachineRun, s provision.PlanStep) (power, slot func(), err error) {
 	power = func() {}
 	if s.Loads {
-		if c.gate.Waits(m.Machine) {
-			if err := c.tell(ctx, m, s.Name, provision.Progressed, provision.Progress{Text: "waits for power in rack " + m.Machine.Rack}); err != nil {
+		if supply := c.gate.Waits(m.Drawing()); supply != "" {
+			if err := c.tell(ctx, m, s.Name, provision.Progressed, provision.Progress{Text: "waits for power of " + supply}); err != nil {
 				return nil, nil, err
 			}
 		}
-		if power, err = c.gate.Power(ctx, m.Machine); err != nil {
+		if power, err = c.gate.Power(ctx, m.Drawing()); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -118,6 +118,9 @@ type recorder struct {
 
 // Unloaded implements provision.Unloader.
 func (r recorder) Unloaded() { r.power() }
+
+// Draws implements provision.Drawer.
+func (r recorder) Draws(watts float64) { r.c.gate.Draws(r.m.Machine.Name, watts) }
 
 // Record implements provision.Recorder.
 func (r recorder) Record(ctx context.Context, kind provision.Kind, data any) error {
