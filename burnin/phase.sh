@@ -26,12 +26,21 @@ read -r up _ </proc/uptime
 echo "#rackproof-phase $boot $(date -u +%Y-%m-%dT%H:%M:%SZ) $up"
 [ "${boot#-}" = "$expected" ] || exit 0
 
+# guarded DIR: a phase that was killed has its guards for some seconds more, and what
+# they have to end stands in its folder.
+guarded() {
+	for old_guard in "$1"/guard.*; do
+		{ read -r pid <"$old_guard"; } 2>/dev/null && [ -d "/proc/$pid" ] && return
+	done
+	return 1
+}
+
 # What probes print is kept in memory where that can be: no disk that is measured is
 # written. What a phase left behind that was killed goes first.
 dir=
 for root in /dev/shm /run /tmp /var/tmp; do
 	for old in "$root"/rackproof-phase.*; do
-		if [ -O "$old" ] && [ ! -d "/proc/${old##*.}" ]; then rm -rf "$old"; fi
+		if [ -O "$old" ] && [ ! -d "/proc/${old##*.}" ] && ! guarded "$old"; then rm -rf "$old"; fi
 	done
 	dir=$root/rackproof-phase.$$
 	{ mkdir "$dir" && echo >"$dir/try"; } 2>/dev/null && break
@@ -110,6 +119,7 @@ work() {
 	trap late=1 USR1
 	: >"$dir/now.$me"
 	guarding=$($alone /bin/sh -c "$guard" rackproof "$me" "$dir" </dev/null 2>/dev/null &)
+	echo "$guarding" >"$dir/guard.$me"
 	lane='' mine='' hung=
 	while [ $# -gt 0 ]; do
 		if [ "$2" != "$lane" ]; then

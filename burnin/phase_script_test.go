@@ -162,6 +162,10 @@ func TestPhaseScriptKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait()
+		// The next phase on the node must not take from the guard what it has to end.
+		if next := runPhase(t, argv, phaseCall(t, 1000, PhaseJob{Name: "next", Command: "echo ran"})); len(next.frames) != 1 || string(next.frames[0].Out) != "ran\n" {
+			t.Errorf("%s: the next phase: %+v", name, next.frames)
+		}
 		soon(t, name+": the probe ends", func() bool {
 			last := still()
 			<-time.After(400 * time.Millisecond)
