@@ -36,7 +36,7 @@ type BurnOptions struct {
 	// Freeze keeps what the BMC knows of a fault under load; may be nil. What it returns
 	// is stored, what it stores itself it does not return.
 	Freeze   func(context.Context) ([]*Evidence, error)
-	DeadMan  time.Duration // loads end by themselves this long after we were last heard; 0 = two minutes
+	DeadMan  time.Duration // loads end by themselves this long after we were last heard; 0 = 15 minutes
 	Root     string        // folder on the node, "" = the usual one
 	Resume   bool          // what is stored already is not measured again
 	Coverage Coverage      // what the record can prove; "" = host

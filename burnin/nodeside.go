@@ -21,24 +21,26 @@ type Claim struct {
 	Run     string
 	Attempt int
 	Owner   string        // person@host, shown to whoever is refused
-	DeadMan time.Duration // 0 = two minutes
+	DeadMan time.Duration // 0 = 15 minutes
 	Root    string        // folder on the node; "" = /run/rackproof, or a private one where we are not root
 }
 
-const defaultDeadMan = 2 * time.Minute
+// defaultDeadMan lets a laptop start again, and ends the load of one that was carried away.
+const defaultDeadMan = 15 * time.Minute
 
 // HeldError says that another run works on the node.
 type HeldError struct {
 	Owner, Run, Host string
 	Since            string
 	Silent           time.Duration // since its last sign of life
+	Patience         time.Duration // how long the node waits for one; 0 = there is no folder of that run
 	Busy             bool          // its loads still run
 }
 
 // Error names the owner and the way on.
 func (e *HeldError) Error() string {
 	next := "Wait for it, or ask them."
-	if e.Silent > 2*defaultDeadMan {
+	if !e.Busy && e.Silent > e.Patience {
 		next = "It is dead: free the node with `rackproof burnin --release`, then start again."
 	}
 	silent := "silent for " + e.Silent.String()
@@ -123,9 +125,10 @@ func HaltNode(ctx context.Context, sh Shell, root, run string) (stuck bool, err 
 
 func heldBy(fields map[string]string) error {
 	silent, _ := strconv.Atoi(fields["silent"])
+	patience, _ := strconv.Atoi(fields["patience"])
 	return &HeldError{
 		Owner: fields["owner"], Run: fields["run"], Host: fields["host"], Since: fields["since"],
-		Silent: time.Duration(silent) * time.Second, Busy: fields["busy"] != "",
+		Silent: time.Duration(silent) * time.Second, Patience: time.Duration(patience) * time.Second, Busy: fields["busy"] != "",
 	}
 }
 

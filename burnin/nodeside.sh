@@ -90,6 +90,7 @@ holder() {
 	cat "$1/lock" 2>/dev/null
 	key=$(sed -n 's/^key //p' "$1/lock" 2>/dev/null)
 	echo "silent $(silent "$1/$key")"
+	echo "patience $(cat "$1/$key/deadman" 2>/dev/null || echo 0)"
 	signal "$1/$key" 0 && echo "busy yes"
 	return 0
 }

@@ -308,6 +308,9 @@ func TestForeignRunIsRefused(t *testing.T) {
 	if !errors.As(err, &held) {
 		t.Fatalf("error %v, want a HeldError", err)
 	}
+	if !strings.HasSuffix(held.Error(), "Wait for it, or ask them.") {
+		t.Error(held)
+	}
 	if held.Owner != "tech@laptop" || held.Run != "po4711-r12" || held.Busy || held.Silent > time.Minute {
 		t.Errorf("held by %+v", held)
 	}
@@ -325,6 +328,9 @@ func TestForeignRunIsRefused(t *testing.T) {
 	}
 	if err := os.WriteFile(filepath.Join(c.Root, "po4711-r12-2", "beat"), []byte("-99999\n"), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := acquire(t.Context(), hostShell{}, other); err == nil || !strings.HasSuffix(err.Error(), "free the node with `rackproof burnin --release`, then start again.") {
+		t.Errorf("a dead run holds the node: %v", err)
 	}
 	freed, err := ReleaseNode(t.Context(), hostShell{}, c.Root, "other")
 	if err != nil || freed != "run po4711-r12 of tech@laptop" {

@@ -28,6 +28,7 @@ type BurnIn struct {
 	Record   burnin.Machine  // machine.json
 	Version  string          // of rackproof
 	Duration time.Duration   // of the loads; 0 = by the spec
+	DeadMan  time.Duration   // a load goes on that long without word from us; 0 = burnin's own
 	Carried  *burnin.Carried // hours of the attempts before; may be nil
 	Consent  burnin.Consent  // to what may be written on the host
 	Progress func(text string, until time.Time)

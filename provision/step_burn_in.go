@@ -49,7 +49,7 @@ func (b burnIn) Do(ctx context.Context, e *Env) (Facts, error) {
 	watch := e.watchLoad(ctx, b.Name())
 	err = e.Burner.Burn(ctx, BurnIn{
 		Node: node, Sources: []burnin.Source{network(e, node), source}, Freeze: source.freeze, Store: e.Store, Profile: e.Profile, Spec: e.Spec, Run: e.Run, Attempt: e.Attempt,
-		Record: rec, Version: e.Version, Duration: load, Carried: soakBefore(e),
+		Record: rec, Version: e.Version, Duration: load, DeadMan: time.Duration(e.Batch.Limits.DeadMan), Carried: soakBefore(e),
 		Consent:  consent(e),
 		Progress: func(text string, until time.Time) { e.Progress(ctx, until, "%s", text) },
 	})

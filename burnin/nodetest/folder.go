@@ -165,7 +165,7 @@ func (h *host) acquire(args []string, now time.Time) reply {
 }
 
 func (h *host) holder(f *folder, now time.Time) string {
-	out := f.lock(h.base.hostname()) + "silent " + itoa(int(now.Sub(f.beat).Seconds())) + "\n"
+	out := f.lock(h.base.hostname()) + "silent " + itoa(int(now.Sub(f.beat).Seconds())) + "\npatience " + itoa(int(f.deadMan.Seconds())) + "\n"
 	if f.busy(now) {
 		out += "busy yes\n"
 	}

@@ -22,6 +22,7 @@ type burninFlags struct {
 	node          nodeFlags
 	profile, spec string
 	duration      time.Duration
+	deadMan       time.Duration
 	only          []string
 	writeDisks    []string
 	peer          peerFlags
@@ -76,6 +77,7 @@ Example:
 	flags.StringSliceVar(&f.only, "only", nil, "`list` of cpu, memory, gpu, nvme, pcie: measure and load only these")
 	flags.StringSliceVar(&f.writeDisks, "write-disks", nil, "`serials` of NVMe drives that may be written over, if they are empty; the spec must ask for it (loads: {nvme: write})")
 	flags.IntVar(&f.reboots, "reboots", 0, "`how often` to restart the machine behind the load")
+	flags.DurationVar(&f.deadMan, "dead-man", 15*time.Minute, "the machine ends its load when it has heard nothing of us for so long")
 	f.peer.add(cmd)
 	flags.StringVar(&f.out, "out", "", "evidence `folder` (default: in the state folder)")
 	flags.BoolVar(&f.release, "release", false, "free the machine of a dead run and end")
@@ -107,6 +109,9 @@ func (a *app) burnin(ctx context.Context, f *burninFlags) error {
 	probes, loads, err := selectOnly(f.only)
 	if err != nil {
 		return err
+	}
+	if f.deadMan < time.Minute {
+		return usageError(fmt.Errorf("--dead-man %s would end the load at the next hiccup of the network", f.deadMan), "--dead-man 15m")
 	}
 	if f.duration < 0 {
 		return usageError(fmt.Errorf("--duration %s is negative", f.duration), "--duration 10m")
@@ -157,7 +162,7 @@ func (a *app) burnin(ctx context.Context, f *burninFlags) error {
 	o := burnin.BurnOptions{
 		Node: node, Sources: []burnin.Source{&pair.Pair}, Store: store, Machine: burnin.Machine{Name: f.node.name(), Guessed: guessed}, Spec: spec.Bytes(),
 		Run: meta.Run, Attempt: meta.Attempt, Owner: person(), Rackproof: versionString(),
-		Duration: f.duration, Soak: spec.Soak, OnFail: spec.OnFail, Reboots: f.reboots, Loads: loads, Resume: true, Log: a.log,
+		Duration: f.duration, DeadMan: f.deadMan, Soak: spec.Soak, OnFail: spec.OnFail, Reboots: f.reboots, Loads: loads, Resume: true, Log: a.log,
 	}
 	if err := burnAndReboot(ctx, o, !meta.Ended.IsZero()); err != nil {
 		return nodeError(f.node.name(), err)
