@@ -32,7 +32,7 @@ lab: lab-deps build ## A real machine in QEMU: from nothing to a test record, ea
 
 # Sweeps carry one act after another through code that the other tests drive under the race
 # detector. It would find nothing more in them, and they would take eight times as long.
-SWEEPS := ^(TestEveryFault.*|TestSpoiledEvidence|TestMissingEvidence|TestCutAmidLostAnswers|TestKilledAndResumed)$$
+SWEEPS := ^(TestEveryFault.*|TestSpoiledEvidence|TestMissingEvidence|TestCutAmidLostAnswers|TestKilledAndResumed|TestDiskFull)$$
 SWEPT := ./burnin ./redfish ./provision/simrack ./cmd/rackproof
 
 test: lab-deps lint cross ## Everything CI runs: lint, builds for three systems, all tests, with the race detector but for sweeps

@@ -41,7 +41,10 @@ type Bench struct {
 
 // BrokenError says that rackproof itself failed, not the machine nor its
 // surroundings.
-type BrokenError struct{ Err error }
+type BrokenError struct {
+	Err error
+	Do  string // what a person does about it; "" = read the log
+}
 
 func (e *BrokenError) Error() string { return "rackproof failed: " + e.Err.Error() }
 
@@ -61,27 +64,27 @@ func (b *Bench) Step(ctx context.Context, t Task, rec Recorder) (facts Facts, er
 	var s *site
 	defer func() {
 		if v := recover(); v != nil {
-			err = &BrokenError{fmt.Errorf("%v", v)}
+			err = &BrokenError{Err: fmt.Errorf("%v", v)}
 			b.Log.Error("panic in a step", "machine", t.Machine.Name, "step", t.Step.Name, "panic", v, "stack", string(debug.Stack()))
 		}
-		err = b.Secrets.clean(err)
+		err = b.Secrets.clean(brokenByDisk(b.State, err))
 		if s != nil && err != nil && ctx.Err() == nil {
 			s.log.Info("step did not end", "machine", t.Machine.Name, "step", t.Step.Name, "try", t.Try, "err", err)
 		}
 	}()
 	if t.Plan.Version != PlanVersion {
-		return nil, &BrokenError{fmt.Errorf("the run was planned by version %d of the workflow, this rackproof knows %d; carry it on with the rackproof that started it", t.Plan.Version, PlanVersion)}
+		return nil, &BrokenError{Err: fmt.Errorf("the run was planned by version %d of the workflow, this rackproof knows %d; carry it on with the rackproof that started it", t.Plan.Version, PlanVersion)}
 	}
 	info, ok := b.find(t.Plan.Name, t.Step.Name)
 	if !ok {
-		return nil, &BrokenError{fmt.Errorf("workflow %s has no step %s", t.Plan.Name, t.Step.Name)}
+		return nil, &BrokenError{Err: fmt.Errorf("workflow %s has no step %s", t.Plan.Name, t.Step.Name)}
 	}
 	if s, err = b.site(t); err != nil {
-		return nil, &BrokenError{err}
+		return nil, &BrokenError{Err: err}
 	}
 	env, err := b.env(t, rec, s)
 	if err != nil {
-		return nil, &BrokenError{err}
+		return nil, &BrokenError{Err: err}
 	}
 	defer func() {
 		if cerr := env.Close(); cerr != nil {

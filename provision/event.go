@@ -3,6 +3,8 @@ package provision
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"os/user"
 	"time"
 
 	"github.com/rackproof/rackproof/burnin"
@@ -18,6 +20,7 @@ type Event struct {
 	Step    string          `json:"step,omitempty"`
 	Kind    Kind            `json:"kind"`
 	Data    json.RawMessage `json:"data,omitempty"`
+	By      string          `json:"by,omitempty"` // user@host of the process that wrote it
 }
 
 // Kind says what happened. Kinds are only added, never changed.
@@ -60,6 +63,22 @@ func NewEvent(run RunID, machine string, kind Kind, data any) (Event, error) {
 	}
 	e.Data = b
 	return e, nil
+}
+
+// Operator is who works with this process, as events and the audit log name them:
+// user@host; with sudo the user who called it.
+func Operator() string {
+	name := os.Getenv("SUDO_USER")
+	if name == "" {
+		if u, err := user.Current(); err == nil {
+			name = u.Username
+		}
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "this host"
+	}
+	return or(name, "somebody") + "@" + host
 }
 
 // Submission starts a run.
@@ -123,7 +142,7 @@ type Failure struct {
 	Try   int    `json:"try,omitempty"`
 	Fault bool   `json:"fault,omitempty"` // the machine is at fault: steps that always run follow
 	Line  string `json:"line,omitempty"`
-	Do    string `json:"do,omitempty"` // about a fault
+	Do    string `json:"do,omitempty"` // about a fault, or where rackproof itself failed
 	Facts Facts  `json:"facts,omitempty"`
 }
 

@@ -271,7 +271,7 @@ func (m *MachineRun) failed(e Event, p Plan) error {
 	switch {
 	case e.Kind == Broke:
 		m.set(e, StateStuck, OwnerTool, f.Error, "rackproof resume "+string(e.Run))
-		m.Broken, m.Do = true, "read run.log in the run's folder: it has the details"
+		m.Broken, m.Do = true, or(f.Do, "read run.log in the run's folder: it has the details")
 	case f.Fault:
 		m.Faulted = true
 		m.learn(Facts{FactFault: or(f.Line, f.Error), FactFaultDo: f.Do})

@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rackproof/rackproof/profiles"
+	"github.com/rackproof/rackproof/provision"
+	"github.com/rackproof/rackproof/provision/journal"
 )
 
 // Exit codes, as CLI.md and every --help state them.
@@ -97,6 +99,7 @@ func (a *app) report(err error) int {
 	var e *exitError
 	if !errors.As(err, &e) {
 		e = &exitError{code: exitFailed, Code: "failed", Message: err.Error()}
+		e.ofState(err)
 	}
 	if e.quiet {
 		return e.code
@@ -107,6 +110,15 @@ func (a *app) report(err error) int {
 	}
 	_, _ = fmt.Fprintln(a.stderr, "rackproof: "+e.Error())
 	return e.code
+}
+
+// ofState says of an error of the state folder what it is and what to do about it.
+func (e *exitError) ofState(err error) {
+	if of, ok := errors.AsType[*journal.Error](err); ok {
+		e.Next = of.Do
+	} else if what, do, ok := provision.DiskTrouble(err); ok {
+		e.Message, e.Next = what+": "+e.Message, do
+	}
 }
 
 // wrongLine makes the error of a wrong command line point to the help of the verb

@@ -137,9 +137,15 @@ type killRun struct {
 
 func newKillRun(t *testing.T, seed uint64) *killRun {
 	t.Helper()
-	rack, err := simrack.Start(t.Context(), simrack.Options{Seed: 100 + seed, Machines: []simrack.MachineSpec{
+	return newRackRun(t, simrack.Options{Seed: 100 + seed, Machines: []simrack.MachineSpec{
 		{Name: "good"}, {Name: "narrow", Fault: "gpu-x8"}, {Name: "crossed", Fault: "crossed-cables"},
 	}})
+}
+
+// newRackRun is a batch of any rack.
+func newRackRun(t *testing.T, opts simrack.Options) *killRun {
+	t.Helper()
+	rack, err := simrack.Start(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}

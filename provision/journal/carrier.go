@@ -29,7 +29,7 @@ func (c *carrier) sync(ctx context.Context) error {
 	defer c.mu.Unlock()
 	events, err := selectEvents(ctx, c.engine.db, c.id, c.run.Seq)
 	if err != nil {
-		return err
+		return trouble(c.engine.file, err)
 	}
 	for _, ev := range events {
 		if err := c.run.Apply(ev); err != nil {

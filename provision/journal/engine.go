@@ -33,6 +33,8 @@ type Options struct {
 // state folder.
 type Engine struct {
 	state string
+	file  string // the journal
+	who   string // this process, in its events
 	db    *sql.DB
 	opt   Options
 
@@ -46,7 +48,8 @@ const pollEvery = 200 * time.Millisecond
 
 // Open opens the journal of a state folder.
 func Open(ctx context.Context, state string, opt Options) (*Engine, error) {
-	db, err := openDB(ctx, filepath.Join(state, "journal.db"))
+	file := filepath.Join(state, "journal.db")
+	db, err := openDB(ctx, file)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +59,7 @@ func Open(ctx context.Context, state string, opt Options) (*Engine, error) {
 	if opt.Backoff <= 0 {
 		opt.Backoff = 2 * time.Second
 	}
-	return &Engine{state: state, db: db, opt: opt, wake: make(chan struct{}), rested: map[provision.RunID]provision.Seq{}}, nil
+	return &Engine{state: state, file: file, who: provision.Operator(), db: db, opt: opt, wake: make(chan struct{}), rested: map[provision.RunID]provision.Seq{}}, nil
 }
 
 // State is the state folder.
@@ -69,10 +72,10 @@ func (e *Engine) Close() error { return e.db.Close() }
 func (e *Engine) Submit(ctx context.Context, b *provision.Batch, w provision.Workflow) (id provision.RunID, err error) {
 	tx, err := e.db.BeginTx(ctx, nil)
 	if err != nil {
-		return "", fmt.Errorf("submit %s: %w", b.Name, err)
+		return "", trouble(e.file, fmt.Errorf("submit %s: %w", b.Name, err))
 	}
 	defer func() {
-		if err != nil {
+		if err = trouble(e.file, err); err != nil {
 			_ = tx.Rollback()
 		}
 	}()
@@ -88,6 +91,7 @@ func (e *Engine) Submit(ctx context.Context, b *provision.Batch, w provision.Wor
 		if err := e.hook(e.opt.Before, ev); err != nil {
 			return "", err
 		}
+		ev.By = e.who
 		if _, err := insert(ctx, tx, ev); err != nil {
 			return "", err
 		}
@@ -194,7 +198,7 @@ func (e *Engine) Run(ctx context.Context, id provision.RunID) (provision.Run, er
 	if err == nil && run.Batch == nil {
 		err = fmt.Errorf("there is no run %s; `rackproof status` lists them", id)
 	}
-	return run, err
+	return run, trouble(e.file, err)
 }
 
 // Runs implements provision.Engine.
@@ -204,7 +208,7 @@ func (e *Engine) Runs(ctx context.Context) ([]provision.RunID, error) {
 	for i, n := range names {
 		out[i] = provision.RunID(n)
 	}
-	return out, err
+	return out, trouble(e.file, err)
 }
 
 // Cancel implements provision.Engine.
@@ -225,9 +229,10 @@ func (e *Engine) append(ctx context.Context, ev provision.Event) error {
 	if err := e.hook(e.opt.Before, ev); err != nil {
 		return err
 	}
+	ev.By = e.who
 	ev, err := insert(ctx, e.db, ev)
 	if err != nil {
-		return err
+		return trouble(e.file, err)
 	}
 	e.ring()
 	return e.hook(e.opt.After, ev)
@@ -273,7 +278,7 @@ func (e *Engine) Watch(ctx context.Context, id provision.RunID, after provision.
 			events, err := selectEvents(ctx, e.db, id, after)
 			if err != nil {
 				if ctx.Err() == nil {
-					yield(provision.Event{}, err)
+					yield(provision.Event{}, trouble(e.file, err))
 				}
 				return
 			}

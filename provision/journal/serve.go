@@ -87,7 +87,7 @@ func (e *Engine) idle(ctx context.Context, id provision.RunID) (bool, error) {
 	err := e.db.QueryRowContext(ctx, `SELECT coalesce(max(seq), 0) FROM events WHERE run = ?`, string(id)).Scan(&last)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.rested[id] == last && last > 0, err
+	return e.rested[id] == last && last > 0, trouble(e.file, err)
 }
 
 // own takes a run that has something to do; a nil lease means that there is

@@ -89,7 +89,7 @@ func (c *carrier) failed(ctx context.Context, m provision.MachineRun, s provisio
 		}
 		return c.tell(ctx, m, s.Name, provision.StepFailed, provision.Failure{Error: err.Error(), Line: fault.Line, Do: do, Fault: true, Try: try, Facts: facts})
 	case errors.As(err, &broken):
-		return c.tell(ctx, m, s.Name, provision.Broke, provision.Failure{Error: err.Error(), Try: try})
+		return c.tell(ctx, m, s.Name, provision.Broke, provision.Failure{Error: err.Error(), Try: try, Do: broken.Do})
 	}
 	if err := c.tell(ctx, m, s.Name, provision.StepFailed, provision.Failure{Error: err.Error(), Try: try}); err != nil {
 		return err
