@@ -65,6 +65,9 @@ func loadedClasses(r *Readings, p *profiles.Profile) []Class {
 
 // loadRan is an error unless a load that keeps a class busy came to its own good end.
 func loadRan(rec *Record, class Class) error {
+	if isGPU(class) && len(rec.Meta.Dropped) > 0 {
+		return errors.New(droppedWords(rec))
+	}
 	why := errors.New("no load of it is on record")
 	for _, l := range Loads() {
 		e := rec.find(PhaseLoad, l.Name, "")

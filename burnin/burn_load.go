@@ -113,6 +113,9 @@ type loadRun struct {
 	last   *report
 	seen   *lastSeen // what the units did when nothing had ended them
 	fault  fault
+
+	stretches []stretch       // of GPU loads that did not run for all GPUs from begin to end
+	asked     map[string]bool // units after whose end the node was asked which GPUs answer
 }
 
 // run watches the load to its end. A node that was rebooted under load ends the
@@ -121,6 +124,7 @@ func (r *loadRun) run(ctx context.Context) (err error) {
 	if r.stream, err = openStream(r.Store, r.folder.id); err != nil {
 		return err
 	}
+	r.stretches, r.asked = r.stream.stretches(), map[string]bool{}
 	r.fault.watch = newFatalWatch(r)
 	err = r.folder.start(ctx, followUnit, "watch", r.asRoot(followCommand), r.span+overtime)
 	if err == nil {
@@ -199,6 +203,9 @@ func (r *loadRun) startAll(ctx context.Context) error {
 				return err
 			}
 		}
+		if err := r.spareLost(l); err != nil {
+			return err
+		}
 		if err := r.folder.start(ctx, l.Name, "load", r.command(l), longest); err != nil {
 			return err
 		}
@@ -243,12 +250,16 @@ func (r *loadRun) watch(ctx context.Context, group *errgroup.Group) error {
 		if err := cut(report.ended); err != nil {
 			return err
 		}
+		over := r.look(ctx, group, report)
 		if dead := r.died(report); len(dead) > 0 && goesOn(r.spans(), Span{EndedBy: SpanDeadLoad}, r.Soak) {
 			return fmt.Errorf("%w: %s", errDeadLoad, strings.Join(dead, ", "))
 		}
+		owed, err := r.carryOn(ctx, report)
+		if err != nil {
+			return err
+		}
 		r.progress(report)
-		over := r.look(ctx, group)
-		if over || report.ended != "" || report.loadsOver() || time.Now().After(r.late) {
+		if over || report.ended != "" || report.loadsOver() && !owed || time.Now().After(r.late) {
 			return r.drain(ctx)
 		}
 		select {

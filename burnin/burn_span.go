@@ -165,6 +165,7 @@ func (r *loadRun) record(by SpanEnd, dead []string) error {
 		}
 	}
 	return r.setMeta(func(m *Meta) {
+		span.Loads = withoutLost(span.Loads, m.Dropped, &span)
 		if n := len(m.Spans); n > 0 && m.Spans[n-1].Folder == "" { // of a process that died here
 			m.Spans = m.Spans[:n-1]
 		}
@@ -183,7 +184,7 @@ func (b *burn) salvage(by SpanEnd) error {
 	if seen == nil {
 		return b.Store.forget(PhaseLoad)
 	}
-	r := &loadRun{burn: b, stream: stream, boot: seen.BootID, skew: seen.Skew, began: seen.Began, seen: seen, span: b.left()}
+	r := &loadRun{burn: b, stream: stream, boot: seen.BootID, skew: seen.Skew, began: seen.Began, seen: seen, span: b.left(), stretches: stream.stretches()}
 	r.last = &report{units: seen.units()}
 	for _, l := range b.Loads {
 		switch {
@@ -273,20 +274,21 @@ func (r *loadRun) gone(ctx context.Context) error {
 func (r *loadRun) died(report *report) []string {
 	var dead []string
 	for _, l := range r.loads {
-		u := unitOf(report.units, l.Name)
-		if !u.over() || u.state == "exit" && u.exit == 0 {
+		s := r.now(l)
+		u := unitOf(report.units, s.unit())
+		if !u.over() || u.state == "exit" && u.exit == 0 || isGPU(l.Busy[0]) && len(r.lostIn(s)) > 0 {
 			continue
 		}
-		if said, err := r.said(l); err == nil && !slices.ContainsFunc(l.Bad, func(word string) bool { return strings.Contains(said, word) }) {
+		if said, err := r.said(s.unit()); err == nil && !slices.ContainsFunc(l.Bad, func(word string) bool { return strings.Contains(said, word) }) {
 			dead = append(dead, l.Name)
 		}
 	}
 	return dead
 }
 
-// said is what was fetched of a load's output.
-func (r *loadRun) said(l Load) (string, error) {
-	out, err1 := r.stream.read("units/" + l.Name + "/out")
-	errs, err2 := r.stream.read("units/" + l.Name + "/err")
+// said is what was fetched of a unit's output.
+func (r *loadRun) said(unit string) (string, error) {
+	out, err1 := r.stream.read("units/" + unit + "/out")
+	errs, err2 := r.stream.read("units/" + unit + "/err")
 	return string(out) + "\n" + string(errs), errors.Join(err1, err2)
 }

@@ -109,11 +109,16 @@ func (r *loadRun) finish(by SpanEnd, dead ...string) error {
 	}
 	var list strings.Builder
 	for _, l := range slices.Concat(r.alone, r.loads) {
-		u := unitOf(units, l.Name)
-		if err := r.finishLoad(l, u, by); err != nil {
-			return err
+		for _, s := range r.stretchesOf(l) {
+			u := unitOf(units, s.unit())
+			if err := r.finishLoad(l, s, u, by); err != nil {
+				return err
+			}
+			fmt.Fprintf(&list, "%s %s\n", s.unit(), u.words())
 		}
-		fmt.Fprintf(&list, "%s %s\n", l.Name, u.words())
+	}
+	for _, d := range r.dropped() {
+		fmt.Fprintf(&list, "dropped at %s: GPU %s %s: %s\n", d.At.Format(time.RFC3339), d.Address, d.UUID, d.Why)
 	}
 	if by != SpanDone {
 		fmt.Fprintf(&list, "interrupted: %s\n", by)
@@ -167,15 +172,19 @@ func (r *loadRun) finishSamples() error {
 	return nil
 }
 
-func (r *loadRun) finishLoad(l Load, u unitState, by SpanEnd) error {
+func (r *loadRun) finishLoad(l Load, s stretch, u unitState, by SpanEnd) error {
+	command := r.command(l)
+	if s.N > 1 {
+		command = r.commandOf(l, s)
+	}
 	e := &Evidence{
-		Probe: l.Name, Phase: PhaseLoad, Command: r.command(l), Source: r.node.Origin,
+		Probe: l.Name, Instance: s.instance(), Phase: PhaseLoad, Command: command, Source: r.node.Origin,
 		Started: r.began, BootID: r.boot, StandIn: r.facts.StandsIn(l.Tool), Seconds: u.seconds, Ended: EndedLost,
 	}
 	if !u.started.IsZero() {
 		e.Started, e.NodeClock = u.started.Add(-r.skew), u.started.Format(time.RFC3339)
 	}
-	ran := r.seen != nil && r.seen.state(l.Name) == "runs"
+	ran := r.seen != nil && r.seen.state(s.unit()) == "runs"
 	if ran && u.seconds == 0 && !u.started.IsZero() {
 		e.Seconds = max(r.seen.At.Sub(e.Started).Seconds(), 0)
 	}
@@ -190,8 +199,8 @@ func (r *loadRun) finishLoad(l Load, u unitState, by SpanEnd) error {
 		e.Ended = EndedSignal
 	}
 	var err1, err2 error
-	e.Out, err1 = r.stream.read("units/" + l.Name + "/out")
-	e.Err, err2 = r.stream.read("units/" + l.Name + "/err")
+	e.Out, err1 = r.stream.read("units/" + s.unit() + "/out")
+	e.Err, err2 = r.stream.read("units/" + s.unit() + "/err")
 	return errors.Join(err1, err2, r.Store.Add(e))
 }
 

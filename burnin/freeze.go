@@ -46,15 +46,16 @@ func faultNotice(onFail profiles.OnFail) string {
 
 // look finds faults in what was just fetched; the first one freezes the evidence. over is
 // set when the loads are to end now.
-func (r *loadRun) look(ctx context.Context, group *errgroup.Group) (over bool) {
-	for _, text := range r.fault.watch.look() {
+func (r *loadRun) look(ctx context.Context, group *errgroup.Group, report *report) (over bool) {
+	found := r.fault.watch.look()
+	for _, text := range append(found, r.dropLost(ctx, report)...) {
 		if !r.fault.since.IsZero() {
 			r.note("under load: " + text)
 			continue
 		}
 		r.fault.since, r.fault.words, r.fault.frozen = time.Now(), text, make(chan struct{})
 		r.note(fmt.Sprintf("under load since %s: %s; its evidence is being kept; %s", r.began.UTC().Format("15:04:05 UTC"), text, r.goesOnAs()))
-		lost := r.fault.watch.lost
+		lost := r.fault.watch.lost || len(r.dropped()) > 0
 		group.Go(func() error {
 			defer close(r.fault.frozen)
 			return r.freeze(ctx, lost)

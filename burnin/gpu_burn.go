@@ -23,6 +23,8 @@ type BurnLog struct {
 	GPUs     []BurnGPU    // by the program's number
 	Tested   Opt[float64] // "Tested 8 GPUs:", the head of the last table; not set = it did not come to its end
 	Failures []string     // lines by which a GPU could not begin, or broke off
+
+	visible []string // unique ids of the GPUs that it was let see, by its numbers; none = all
 }
 
 // BurnGPU is what gpu_burn said of one GPU.
@@ -66,7 +68,10 @@ var (
 // overwrites the one before it.
 func parseGPUBurn(e *Evidence) (BurnLog, error) {
 	body, _ := e.Body()
-	var l BurnLog
+	l := BurnLog{visible: visibleGPUs(e.Command)}
+	for i, uuid := range l.visible[:min(len(l.visible), mostGPUs)] {
+		l.gpu(strconv.Itoa(i)).UUID = uuid
+	}
 	known := false
 	for line := range strings.FieldsFuncSeq(string(body)+"\n"+string(e.Err), func(r rune) bool { return r == '\n' || r == '\r' }) {
 		known = l.line(strings.TrimSpace(line)) || known
@@ -84,6 +89,9 @@ func (l *BurnLog) line(line string) bool {
 		return true
 	}
 	if m := burnListed.FindStringSubmatch(line); m != nil {
+		if len(l.visible) > 0 {
+			return false // the list is that of nvidia-smi -L, of all GPUs
+		}
 		if g := l.gpu(m[1]); g != nil {
 			g.UUID = m[2]
 		}

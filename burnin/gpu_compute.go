@@ -24,10 +24,20 @@ func judgeGPUCompute(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Findi
 	if none := noGPUs(check, p); none != nil {
 		return none
 	}
-	reading := Read(r, GPUBurn, PhaseLoad)
+	return append(judgeComputed(r, p), loadedOn(r, p)...)
+}
+
+func judgeComputed(r *Readings, p *profiles.Profile) []Finding {
+	const check = "gpu.compute"
+	readings := stretchReadings(r, GPUBurn)
+	reading := readings[0]
+	ran := reading.Evidence != nil && reading.Evidence.Ended != EndedNoTool
+	if ran && (inStretches(readings) || len(r.rec.Meta.Dropped) > 0) {
+		return burnedOn(r, p, readings)
+	}
 	if !reading.OK() {
 		all := About(check, "all", fleetPart(p), reading.Ref)
-		if reading.Evidence != nil && reading.Evidence.Ended != EndedNoTool { // it ran: its silence counts
+		if ran { // its silence counts
 			return []Finding{all.Missing(reading.Err)}
 		}
 		out := fryerSays(r, p)

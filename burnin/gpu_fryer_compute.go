@@ -3,6 +3,7 @@ package burnin
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 // gpu-fryer did not run.
 func fryerSays(r *Readings, p *profiles.Profile) []Finding {
 	const check = "gpu.compute"
-	reading := Read(r, GPUFryer, PhaseLoad)
+	reading := lastFryer(stretchReadings(r, GPUFryer))
 	if reading.Evidence == nil || reading.Evidence.Ended == EndedNoTool {
 		return nil
 	}
@@ -23,10 +24,15 @@ func fryerSays(r *Readings, p *profiles.Profile) []Finding {
 	}
 	l, parts := &reading.Value, gpuParts(r, p)
 	var out, rates []Finding
+	tested := map[string]bool{}
 	for i := range l.GPUs {
 		g := &l.GPUs[i]
 		part := toolGPU(parts, GPUFryer.Spec.Name, "", g.UUID, i)
 		about := func(quantity string) Finding { return About(check, quantity, part, reading.Ref) }
+		if dropOf(r, part, g.UUID) != nil {
+			continue // see below
+		}
+		tested[part.Name] = true
 		computed := l.computed(about("computed"), g, p)
 		if blame := l.blames(i); computed.Verdict == Pass && blame != "" && len(g.Slowed) == 0 {
 			computed = computed.Missing(errors.New("gpu-fryer calls it not healthy, for what nothing else here judges: " + blame))
@@ -41,12 +47,48 @@ func fryerSays(r *Readings, p *profiles.Profile) []Finding {
 		rates = append(rates, rate)
 	}
 	out = append(out, withSiblings(rates, p.GPU.Siblings)...)
-	want, _ := wantedGPUs(p)
-	for i := len(l.GPUs); i < want; i++ {
-		out = append(out, About(check, "computed", toolGPU(parts, GPUFryer.Spec.Name, "", "", i), reading.Ref).
-			Missing(errors.New("gpu-fryer did not test this GPU")))
+	untested := errors.New("gpu-fryer did not test this GPU")
+	if len(r.rec.Meta.Dropped) == 0 {
+		want, _ := wantedGPUs(p)
+		for i := len(l.GPUs); i < want; i++ {
+			out = append(out, About(check, "computed", toolGPU(parts, GPUFryer.Spec.Name, "", "", i), reading.Ref).Missing(untested))
+		}
+		return out
+	}
+	for _, part := range parts {
+		f := About(check, "computed", part.Part, reading.Ref)
+		switch drop := dropOf(r, part.Part, part.UUID); {
+		case drop != nil:
+			out = append(out, f.Judged(Fail, "gave up under load: "+drop.Why))
+		case !tested[part.Name]:
+			out = append(out, f.Missing(untested))
+		}
 	}
 	return out
+}
+
+// lastFryer is what gpu-fryer said last, where it was begun again without GPUs that were
+// lost, with what slowed a GPU before that.
+func lastFryer(readings []Reading[FryerLog]) Reading[FryerLog] {
+	last := readings[len(readings)-1]
+	if len(readings) == 1 || !last.OK() {
+		return last
+	}
+	last.Value.GPUs = slices.Clone(last.Value.GPUs)
+	for i := range last.Value.GPUs {
+		g := &last.Value.GPUs[i]
+		g.Slowed = maps.Clone(g.Slowed)
+		for _, earlier := range readings[:len(readings)-1] {
+			for _, was := range earlier.Value.GPUs {
+				for name, times := range was.Slowed {
+					if was.UUID == g.UUID {
+						g.slow(name, times)
+					}
+				}
+			}
+		}
+	}
+	return last
 }
 
 // computed judges whether a GPU computed to the end, and told so often enough.

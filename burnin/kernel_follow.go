@@ -29,6 +29,9 @@ type fatalWatch struct {
 	read    map[string]int64 // how far each file was looked through
 	told    map[string]bool
 	lost    bool // a GPU has fallen off the bus
+
+	fell       []string        // addresses of GPUs that fell off the bus, see takeFell
+	complained map[string]bool // units of loads that said a bad word in what was just read
 }
 
 func newFatalWatch(r *loadRun) *fatalWatch {
@@ -50,14 +53,10 @@ func (w *fatalWatch) look() []string {
 			found = w.kernel(&log)
 		}
 	}
+	w.complained = map[string]bool{}
 	for _, l := range w.run.loads {
-		for _, stream := range []string{"out", "err"} {
-			said := w.fresh("units/" + l.Name + "/" + stream)
-			for _, word := range l.Bad {
-				if at := strings.Index(said, word); at >= 0 {
-					found = append(found, fmt.Sprintf("%s says %q", l.Name, lineAt(said, at)))
-				}
-			}
+		for _, s := range w.run.stretchesOf(l) {
+			found = append(found, w.complaints(l, s.unit())...)
 		}
 	}
 	return slices.DeleteFunc(found, func(text string) bool {
@@ -65,6 +64,33 @@ func (w *fatalWatch) look() []string {
 		w.told[text] = true
 		return known
 	})
+}
+
+// complaints are the bad words of a load, each once: gpu_burn repeats that a GPU died in
+// every report.
+func (w *fatalWatch) complaints(l Load, unit string) (found []string) {
+	for _, stream := range []string{"out", "err"} {
+		said := w.fresh("units/" + unit + "/" + stream)
+		for _, word := range l.Bad {
+			at := strings.Index(said, word)
+			if at < 0 {
+				continue
+			}
+			w.complained[unit] = true
+			if key := unit + " " + word; !w.told[key] {
+				w.told[key] = true
+				found = append(found, fmt.Sprintf("%s says %q", unit, lineAt(said, at)))
+			}
+		}
+	}
+	return found
+}
+
+// takeFell gives the addresses of GPUs that fell off the bus since it was called last.
+func (w *fatalWatch) takeFell() []string {
+	fell := w.fell
+	w.fell = nil
+	return fell
 }
 
 // kernel picks what is fatal by the profile's catalogues.
@@ -80,7 +106,7 @@ func (w *fatalWatch) kernel(log *KernelLogData) []string {
 			found = append(found, fmt.Sprintf("SXid %d of NVSwitch %s", e.Code, e.Address))
 		}
 	}
-	w.lost = w.lost || len(log.FellOff) > 0
+	w.fallen(log)
 	for _, e := range slices.Concat(log.Memory, log.AER) {
 		if e.Time > w.since && (e.Kind == EventFatal || e.Kind == EventUncorrected) {
 			found = append(found, strings.TrimSpace(e.Text))
@@ -92,6 +118,17 @@ func (w *fatalWatch) kernel(log *KernelLogData) []string {
 		}
 	}
 	return found
+}
+
+// fallen notes the GPUs that fell off the bus.
+func (w *fatalWatch) fallen(log *KernelLogData) {
+	w.lost = w.lost || len(log.FellOff) > 0
+	if !slices.ContainsFunc(log.Lines, func(l KernelLine) bool { return l.Time > w.since && strings.Contains(l.Text, "fallen off the bus") }) {
+		return
+	}
+	for _, address := range log.FellOff {
+		w.fell = append(w.fell, normalAddress(address))
+	}
 }
 
 // ruled reports whether a line that no parser has read is fatal by the catalogue.

@@ -24,12 +24,14 @@ func (r *loadRun) command(l Load) string {
 	if l.Alone > 0 {
 		return l.Command(r.node.profile(), l.Alone)
 	}
-	return l.Command(r.node.profile(), r.length(l))
+	return r.commandOf(l, r.stretchesOf(l)[0])
 }
 
 // busy reports whether a unit is one of the loads that keep the machine busy.
 func (r *loadRun) busy(u unitState) bool {
-	return slices.ContainsFunc(r.loads, func(l Load) bool { return l.Name == u.name })
+	return slices.ContainsFunc(r.loads, func(l Load) bool {
+		return slices.ContainsFunc(r.stretchesOf(l), func(s stretch) bool { return s.unit() == u.name })
+	})
 }
 
 // measure runs what measures alone, one after the other, before anything else works. Where

@@ -65,20 +65,18 @@ func whyLost(err error) string {
 // where the evidence does not tell.
 func loadSpan(rec *Record) (from, to time.Time) {
 	for _, l := range Loads() {
-		e := rec.find(PhaseLoad, l.Name, "")
-		if e == nil || l.Alone > 0 {
-			continue
-		}
-		began, err := time.Parse(time.RFC3339, e.NodeClock)
-		if err != nil {
-			continue
-		}
-		ended := began.Add(time.Duration(e.Seconds * float64(time.Second)))
-		if from.IsZero() || began.Before(from) {
-			from = began
-		}
-		if ended.After(to) {
-			to = ended
+		for _, e := range rec.stretches(&l) {
+			began, err := time.Parse(time.RFC3339, e.NodeClock)
+			if err != nil {
+				continue
+			}
+			ended := began.Add(time.Duration(e.Seconds * float64(time.Second)))
+			if from.IsZero() || began.Before(from) {
+				from = began
+			}
+			if ended.After(to) {
+				to = ended
+			}
 		}
 	}
 	return from, to

@@ -48,6 +48,7 @@ type Meta struct {
 	Reboots    int         `json:"reboots,omitempty"`    // how many are to follow the load; provision asks its spec
 	Restarting *Restarting `json:"restarting,omitempty"` // the restart that is under way, or was last
 	Spans      []Span      `json:"spans,omitempty"`      // under load, in their order
+	Dropped    []Drop      `json:"dropped,omitempty"`    // GPUs that were lost under load
 	Carried    *Carried    `json:"carried,omitempty"`    // hours of the attempts before
 	Notes      []string    `json:"notes,omitempty"`      // what happened on the way: reconnects, clock jumps
 }

@@ -78,7 +78,7 @@ func spansOf(rec *Record) []Span {
 			span.EndedBy = SpanDone // what was cut at last proves nothing
 		}
 		evidence = slices.DeleteFunc(slices.Clone(evidence), func(e *Evidence) bool { return e.BootID != "" && span.BootID != "" && e.BootID != span.BootID })
-		span.Loads = spanTimes(evidence, span)
+		span.Loads = withoutLost(spanTimes(evidence, span), rec.Meta.Dropped, span)
 	}
 	return spans
 }
@@ -99,12 +99,10 @@ func loadedSeconds(rec *Record) float64 {
 func loadsOf(rec *Record) []LoadTime {
 	out := []LoadTime{}
 	for _, l := range Loads() {
-		e := rec.find(PhaseLoad, l.Name, "")
-		if l.Alone > 0 || e == nil || e.Ended == EndedNoTool {
-			continue
+		for _, e := range rec.stretches(&l) {
+			whole := e.Ended == EndedExit && e.Exit != nil && *e.Exit == 0
+			out = append(out, LoadTime{Name: e.Name(), Seconds: e.Seconds, Whole: whole})
 		}
-		whole := e.Ended == EndedExit && e.Exit != nil && *e.Exit == 0
-		out = append(out, LoadTime{Name: l.Name, Seconds: e.Seconds, Whole: whole})
 	}
 	return out
 }

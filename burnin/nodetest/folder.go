@@ -200,9 +200,7 @@ func (h *host) start(args []string, command string, now time.Time) reply {
 	}
 	seconds, _ := strconv.Atoi(args[2])
 	longest := time.Duration(seconds) * time.Second
-	if f.until.IsZero() {
-		f.until = now.Add(longest)
-	}
+	f.until = now.Add(longest)
 	u := h.newUnit(args[0], args[1], command, longest, now)
 	f.units[args[0]] = u
 	h.units = append(h.units, u)

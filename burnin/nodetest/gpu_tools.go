@@ -3,6 +3,7 @@ package nodetest
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -175,10 +176,10 @@ func (s *system) dcgmDiag() string {
 // table.
 func (s *system) gpuBurn(u *unit) string {
 	var b, table strings.Builder
-	n := len(s.M.GPUs)
+	gpus := slices.DeleteFunc(slices.Clone(s.M.GPUs), func(g GPU) bool { return !u.sees(&g) })
 	for _, share := range []int{10, 50, 100} {
 		var done, wrong, temps []string
-		for _, g := range s.M.GPUs {
+		for _, g := range gpus {
 			products, rate, errs := max(int(u.length.Seconds())*share/4, share/10), 50120-37*g.Index, "0 "
 			if share == 100 && s.lost(&g) {
 				products, rate, errs = -1, 0, "-1  (DIED!)"
@@ -188,12 +189,15 @@ func (s *system) gpuBurn(u *unit) string {
 		}
 		fmt.Fprintf(&b, "\r%d.0%%  proc'd: %s  errors: %s  temps: %s", share, strings.Join(done, "- "), strings.Join(wrong, "- "), strings.Join(temps, "- "))
 	}
-	for _, g := range s.M.GPUs {
+	if u.exit != 0 {
+		return b.String()[:b.Len()/2] // it died while it wrote
+	}
+	for i, g := range gpus {
 		word := "OK"
 		if s.lost(&g) {
 			word = "FAULTY"
 		}
-		fmt.Fprintf(&table, "\tGPU %d: %s\n", g.Index, word)
+		fmt.Fprintf(&table, "\tGPU %d: %s\n", i, word)
 	}
-	return b.String() + "\nKilling processes with SIGTERM (soft kill)\ndone\n\nTested " + itoa(n) + " GPUs:\n" + table.String()
+	return b.String() + "\nKilling processes with SIGTERM (soft kill)\ndone\n\nTested " + itoa(len(gpus)) + " GPUs:\n" + table.String()
 }

@@ -91,6 +91,7 @@ type GPU struct {
 	DownLinks      []int  // NVLinks that did not train
 	Uncorrectable  int    // SRAM errors since the driver was loaded, also in the aggregate
 	FallsUnderLoad bool   // leaves the bus a moment after load comes on (XID 79)
+	TakesLoadDown  bool   // and the program that works on it dies without a word
 	PowerLimit     int    // W that somebody set; 0 = the part's own
 	Hot            bool   // slows down for heat under load
 	Node           int    // NUMA

@@ -227,7 +227,7 @@ func (h *host) snapshot(t time.Time) *system {
 		if u.drives() {
 			s.Read += worked
 		}
-		if !u.gpu() || u.exit != 0 {
+		if !u.gpu() || u.idle {
 			continue
 		}
 		if t.Before(u.end()) {

@@ -16,7 +16,8 @@ type unit struct {
 	name, kind, command string
 	start, stopped      time.Time // stopped: zero while nobody ended it
 	length              time.Duration
-	exit                int // when it ends by itself
+	exit                int  // when it ends by itself
+	idle                bool // it is a program of CUDA that could not begin
 
 	samples []byte
 	next    time.Time // of the next sample
@@ -43,9 +44,36 @@ func (h *host) newUnit(name, kind, command string, longest time.Duration, now ti
 		u.length = 0
 	}
 	if (u.gpu() || u.measure() != nil) && h.base.M.noCUDA() {
-		u.length, u.exit = time.Second, 1 // no CUDA without a driver that answers
+		u.length, u.exit, u.idle = time.Second, 1, true // no CUDA without a driver that answers
 	}
+	h.takeDown(u, now)
 	return u
+}
+
+// takeDown lets a load die with a GPU that it works on, where that GPU is of the kind.
+func (h *host) takeDown(u *unit, now time.Time) {
+	s := h.snapshot(now)
+	for _, g := range s.M.GPUs {
+		if !u.gpu() || u.idle || !g.FallsUnderLoad || !g.TakesLoadDown || !u.sees(&g) {
+			continue
+		}
+		left := fallAfter + time.Second - s.Worked
+		if s.lost(&g) {
+			left = time.Second
+		}
+		if left < u.length {
+			u.length, u.exit = left, 139
+		}
+	}
+}
+
+// visibleDevices are the GPUs that a load may use, by their unique ids.
+var visibleDevices = regexp.MustCompile(`(?m)^export CUDA_VISIBLE_DEVICES=(\S+)$`)
+
+// sees reports whether a load works on a GPU.
+func (u *unit) sees(g *GPU) bool {
+	m := visibleDevices.FindStringSubmatch(u.command)
+	return m == nil || slices.Contains(strings.Split(m[1], ","), g.UUID)
 }
 
 func (u *unit) gpu() bool { return u.kind == "load" && strings.Contains(u.command, "gpu_burn") }
@@ -105,7 +133,7 @@ func (u *unit) output(s *system, now time.Time) string {
 		return out
 	}
 	switch {
-	case u.gpu() && u.exit != 0:
+	case u.gpu() && u.idle:
 		return "Couldn't init a GPU test: Error in load module (gpu_burn-drv.cpp): initialization error\n"
 	case u.gpu():
 		return s.gpuBurn(u)
