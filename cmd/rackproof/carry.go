@@ -119,7 +119,7 @@ func (c *carry) run(ctx context.Context, id provision.RunID, sel provision.Selec
 func (c *carry) serve(ctx context.Context, id provision.RunID, sel provision.Selector) (*provision.Run, error) {
 	bench := c.bench()
 	engine, err := journal.Open(ctx, c.state, journal.Options{
-		Worker: bench, Runs: []provision.RunID{id}, Select: sel, Log: c.logger(),
+		Worker: bench, Runs: []provision.RunID{id}, Select: sel, Log: c.logger(), Ending: ctx.Done(),
 	})
 	if err != nil {
 		return nil, err
@@ -132,8 +132,9 @@ func (c *carry) serve(ctx context.Context, id provision.RunID, sel provision.Sel
 	if settled(&run, sel) {
 		return &run, nil
 	}
-	work, stop := context.WithCancel(ctx)
+	work, stop := context.WithCancel(context.WithoutCancel(ctx)) // an interrupt ends it by Ending
 	defer stop()
+	defer c.interrupts(ctx, id, stop)()
 	served := make(chan error, 1)
 	go func() { served <- engine.Serve(work) }()
 
@@ -163,7 +164,10 @@ func (c *carry) serve(ctx context.Context, id provision.RunID, sel provision.Sel
 	if err := <-served; err != nil {
 		return nil, owned(id, err)
 	}
-	return &run, nil
+	if ctx.Err() != nil { // what ended meanwhile
+		run, err = engine.Run(context.WithoutCancel(ctx), id)
+	}
+	return &run, err
 }
 
 // settled is Run.Settled for the machines chosen.
@@ -211,7 +215,10 @@ func (c *carry) finish(run *provision.Run, sel provision.Selector, interrupted b
 	}
 	a.printf("%s", finalTable(c.state, run, sel, a.width()))
 	if interrupted {
-		a.progress("interrupted; loads end by themselves soon. Carry on: rackproof resume %s", run.ID)
+		for _, line := range whereIn(run, sel) {
+			a.progress("interrupted: %s", line)
+		}
+		a.progress("carry on: rackproof resume %s", run.ID)
 	}
 	a.printf("%s\n", c.summary(run, sel, code))
 	return exitWith(code)

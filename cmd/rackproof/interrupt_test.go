@@ -15,6 +15,7 @@ import (
 	"github.com/rackproof/rackproof/burnin"
 	"github.com/rackproof/rackproof/provision"
 	"github.com/rackproof/rackproof/provision/journal"
+	"github.com/rackproof/rackproof/provision/simrack"
 )
 
 // until asks every few milliseconds until good holds, and fails after limit.
@@ -113,6 +114,36 @@ func TestTwoAtOnceInterruptedAndStopped(t *testing.T) {
 		case before[act] > 0 && (act == "boot.set" || act == "boot.used") && n != before[act]:
 			t.Errorf("%s happened again: %d times", act, n)
 		}
+	}
+}
+
+// An interrupt waits for an act that has begun; a second one does not, and says what was
+// left.
+func TestInterruptedTwice(t *testing.T) {
+	t.Parallel()
+	k := newRackRun(t, simrack.Options{Seed: 170, Machines: []simrack.MachineSpec{{Name: "good", Fault: "hang-after"}}})
+	p := k.start("run", "-f", k.batch())
+	ended := make(chan int, 1)
+	go func() { ended <- p.wait() }()
+	k.until("an act", patience, func() bool {
+		_, err := os.Stat(filepath.Join(k.state(), "runs", "kill", "good"))
+		return err == nil && len(openActs(k.run().Find("good"))) > 0
+	})
+	for _, word := range []string{"next safe point", "interrupted again"} {
+		k.signal(p, syscall.SIGINT)
+		k.until(word, patience, func() bool { return strings.Contains(p.out.String(), word) })
+	}
+	if code := <-ended; code != exitNotFinished {
+		t.Errorf("exit %d, want %d", code, exitNotFinished)
+	}
+	for _, want := range []string{"next safe point", "interrupted again: ends now", "an act had begun; the next one asks the machine", "rackproof resume kill"} {
+		if !strings.Contains(p.out.String(), want) {
+			t.Errorf("no word of %q\n%s", want, p.out.String())
+		}
+	}
+	k.whole()
+	if open := openActs(k.run().Find("good")); len(open) == 0 {
+		t.Error("no act is open")
 	}
 }
 

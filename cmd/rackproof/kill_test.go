@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -170,14 +171,32 @@ func (k *killRun) rackproof(life time.Duration) int {
 		defer timer.Stop()
 	}
 	code := p.wait()
-	k.output = p.out.Bytes()
+	k.output = []byte(p.out.String())
 	return code
 }
 
 // process is a rackproof of its own.
 type process struct {
 	cmd *exec.Cmd
-	out bytes.Buffer // of both streams, to be read when it has ended
+	out said // of both streams
+}
+
+// said is what a process has said so far.
+type said struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(b)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
 }
 
 // start starts a verb on the run's state folder; it ends with the test at the latest.

@@ -31,7 +31,7 @@ type lines struct {
 
 	mu   sync.Mutex
 	last map[string]string
-	run  *provision.Run
+	seen mirror
 	next time.Time // of a word about waiting
 	said time.Time // the latest time that stands before a line
 }
@@ -45,7 +45,7 @@ func newLines(print func(string, ...any), sel provision.Selector) *lines {
 func (l *lines) event(r *provision.Run, e provision.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.run = snapshot(r)
+	l.seen.follow(r, e)
 	m := r.Find(e.Machine)
 	if m == nil || !l.sel.Match(m) || m.Runnable() && m.Step == "" { // between its last step and its result
 		return
@@ -85,11 +85,12 @@ func (l *lines) wait() {
 func (l *lines) word(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.run == nil || now.Before(l.next) {
+	run := l.seen.snapshot()
+	if run == nil || now.Before(l.next) {
 		return
 	}
 	l.next = now.Add(nextWord)
-	for _, text := range waiting(l.run, l.sel) {
+	for _, text := range waiting(run, l.sel) {
 		l.print("%s %s", clock(l.at(now)), text)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -51,12 +52,15 @@ const lineWidth = 100
 // every other, by an interrupt.
 type live struct {
 	program *tea.Program
+	seen    *mirror
 	done    chan struct{}
 }
 
 func newLive(w io.Writer, sel provision.Selector) *live {
+	seen := &mirror{}
 	l := &live{
-		program: tea.NewProgram(screen{sel: sel}, tea.WithOutput(w), tea.WithInput(nil), tea.WithoutSignalHandler()),
+		seen:    seen,
+		program: tea.NewProgram(screen{sel: sel, seen: seen}, tea.WithOutput(w), tea.WithInput(nil), tea.WithoutSignalHandler()),
 		done:    make(chan struct{}),
 	}
 	go func() {
@@ -66,8 +70,46 @@ func newLive(w io.Writer, sel provision.Selector) *live {
 	return l
 }
 
-func (l *live) event(r *provision.Run, _ provision.Event) {
-	l.program.Send(snapshot(r))
+func (l *live) event(r *provision.Run, e provision.Event) { l.seen.follow(r, e) }
+
+// mirror is a run in a copy that is read while the run goes on. An event changes one
+// machine of it, not a thousand.
+type mirror struct {
+	mu  sync.Mutex
+	run *provision.Run
+	at  map[string]int
+}
+
+// follow takes in what e has changed in r.
+func (c *mirror) follow(r *provision.Run, e provision.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i, known := c.at[e.Machine]
+	if c.run == nil || !known || i >= len(r.Machines) || len(r.Machines) != len(c.run.Machines) || r.Machines[i].Machine.Name != e.Machine {
+		c.run, c.at = snapshot(r), map[string]int{}
+		for i := range r.Machines {
+			c.at[r.Machines[i].Machine.Name] = i
+		}
+		return
+	}
+	machines := c.run.Machines
+	machines[i] = r.Machines[i]
+	machines[i].Facts = maps.Clone(machines[i].Facts)
+	now := *r
+	now.Machines = machines
+	c.run = &now
+}
+
+// snapshot is the run as it was last seen, nil before its first event.
+func (c *mirror) snapshot() *provision.Run {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.run == nil {
+		return nil
+	}
+	now := *c.run
+	now.Machines = slices.Clone(c.run.Machines)
+	return &now
 }
 
 // snapshot is r in a copy that can be read while the run goes on.
@@ -89,8 +131,10 @@ func (l *live) close() {
 // screen is the model of the live table.
 type screen struct {
 	sel    provision.Selector
+	seen   *mirror
 	run    *provision.Run
 	height int
+	closed bool
 }
 
 type tick time.Time
@@ -98,22 +142,24 @@ type tick time.Time
 // closing clears the screen for what is printed next.
 type closing struct{}
 
-func (s screen) Init() tea.Cmd { return everySecond() }
+func (s screen) Init() tea.Cmd { return soon() }
 
-func everySecond() tea.Cmd {
-	return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tick(t) })
+// soon is when the screen is drawn again: often enough for an eye.
+func soon() tea.Cmd {
+	return tea.Tick(250*time.Millisecond, func(t time.Time) tea.Msg { return tick(t) })
 }
 
 func (s screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
-	case *provision.Run:
-		s.run = msg
 	case tea.WindowSizeMsg:
 		s.height = msg.Height
 	case closing:
-		s.run = nil
+		s.run, s.closed = nil, true
 	case tick:
-		return s, everySecond()
+		if !s.closed {
+			s.run = s.seen.snapshot()
+		}
+		return s, soon()
 	}
 	return s, nil
 }

@@ -282,7 +282,7 @@ func TestWordsInASilence(t *testing.T) {
 	var said []string
 	l := newLines(func(format string, _ ...any) { said = append(said, format) }, provision.Selector{})
 	l.close()
-	l.run = &provision.Run{Machines: []provision.MachineRun{{Machine: provision.Machine{Name: "a"}, State: provision.StateRun, Step: "boot"}}}
+	l.seen.run = &provision.Run{Machines: []provision.MachineRun{{Machine: provision.Machine{Name: "a"}, State: provision.StateRun, Step: "boot"}}}
 	start := l.next.Add(-firstWord)
 	for _, step := range []struct {
 		after time.Duration

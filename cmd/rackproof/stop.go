@@ -18,8 +18,10 @@ func cancelCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel RUN",
 		Short: "End work on a run; it stays resumable",
-		Long: `End work on a run: loads come down, steps end where they are. The run stays
-resumable. With a selector only the work on those machines ends.
+		Long: `End work on a run: loads come down, and each machine ends at its next safe point,
+where no act is under way of which only its end tells that it happened. It says where
+that is. The run stays resumable. With a selector only the work on those machines ends,
+at once.
 
 Example:
   rackproof cancel po4711-r12
@@ -38,6 +40,9 @@ Example:
 				err := c.takeDown(cmd.Context(), run, provision.Selector{})
 				if a.json {
 					return errors.Join(err, a.printJSON(map[string]any{"run": run.ID, "cancelled": true}))
+				}
+				for _, line := range whereCancelled(run, ownerAlive(c.state, run.ID) != "") {
+					a.printf("%s\n", line)
 				}
 				a.printf("cancelled; carry on with `rackproof resume %s`\n", run.ID)
 				return err

@@ -19,8 +19,15 @@ type carrier struct {
 
 	mu     sync.Mutex
 	run    provision.Run
-	active map[string]context.CancelCauseFunc // machines under way
-	err    error                              // of the journal itself: the run cannot be carried on
+	active map[string]*working // machines under way
+	news   bool                // a machine may have become one to work on, or not to work on
+	err    error               // of the journal itself: the run cannot be carried on
+}
+
+// working is one machine under way.
+type working struct {
+	cancel context.CancelCauseFunc
+	acts   map[string]bool // begun, and not yet seen to have happened
 }
 
 // sync takes in the events that came since.
@@ -35,6 +42,11 @@ func (c *carrier) sync(ctx context.Context) error {
 		if err := c.run.Apply(ev); err != nil {
 			return err
 		}
+		switch ev.Kind {
+		case provision.StepStarted, provision.Intended, provision.Acted, provision.Progressed, provision.Learned, provision.StepEnded, provision.StepFailed:
+		default:
+			c.news = true
+		}
 	}
 	return nil
 }
@@ -46,14 +58,77 @@ func (c *carrier) failure() error {
 	return c.err
 }
 
-// heed does what people asked: machines that were stopped, or whose run was
-// cancelled, end their step at once.
+// halted is why no step goes on, nil where they do.
+func (c *carrier) halted() error {
+	switch {
+	case c.run.Cancelled:
+		return provision.ErrStopped // loads come down
+	case c.engine.ending():
+		return context.Canceled // loads are left to whoever carries the run on
+	}
+	return nil
+}
+
+func (c *carrier) halting() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.halted() != nil
+}
+
+// heed does what people asked. Machines that were stopped end their step at once. Where
+// the run was cancelled, or this process is to end, each machine ends at its next safe
+// point: no act is under way of which only its end tells that it happened.
 func (c *carrier) heed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for name, cancel := range c.active {
-		if m := c.run.Find(name); c.run.Cancelled || m == nil || m.Stopped {
-			cancel(provision.ErrStopped)
+	halted := c.halted()
+	if !c.news && halted == nil {
+		return
+	}
+	for name, w := range c.active {
+		m := c.run.Find(name)
+		switch {
+		case m == nil || m.Stopped:
+			w.cancel(provision.ErrStopped)
+		case halted != nil && len(w.acts) == 0:
+			w.cancel(halted)
+		}
+	}
+}
+
+// acting takes note of an act that is about to begin, or has been seen to have happened.
+// No act begins any more where the run is halted.
+func (c *carrier) acting(name, act string, begins bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w, halted := c.active[name], c.halted()
+	if w == nil {
+		return nil
+	}
+	if begins && halted == nil {
+		w.acts[act] = true
+		return nil
+	}
+	delete(w.acts, act)
+	if halted != nil && len(w.acts) == 0 {
+		w.cancel(halted)
+	}
+	if begins {
+		return halted
+	}
+	return nil
+}
+
+// open sets the acts of a machine whose end is not known as its step begins.
+func (c *carrier) open(name string, intents map[string]provision.Intent) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w := c.active[name]; w != nil {
+		clear(w.acts)
+		for act, in := range intents {
+			if !in.Acted {
+				w.acts[act] = true
+			}
 		}
 	}
 }
@@ -63,9 +138,10 @@ func (c *carrier) heed() {
 func (c *carrier) start(ctx context.Context) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.run.Cancelled {
+	if c.halted() != nil || !c.news {
 		return len(c.active)
 	}
+	c.news = false
 	for i := range c.run.Machines {
 		m := &c.run.Machines[i]
 		name := m.Machine.Name
@@ -73,12 +149,13 @@ func (c *carrier) start(ctx context.Context) int {
 			continue
 		}
 		own, cancel := context.WithCancelCause(ctx)
-		c.active[name] = cancel
+		c.active[name] = &working{cancel: cancel, acts: map[string]bool{}}
 		c.machines.Go(func() {
 			err := c.work(own, name)
 			cancel(nil)
 			c.mu.Lock()
 			delete(c.active, name)
+			c.news = true
 			if err != nil && ctx.Err() == nil && c.err == nil {
 				c.err = err
 			}
@@ -106,7 +183,7 @@ func (c *carrier) machine(ctx context.Context, name string) (m moment, err error
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found := c.run.Find(name)
-	if found == nil || c.run.Cancelled {
+	if found == nil || c.halted() != nil {
 		return m, nil // no state: not runnable
 	}
 	m = moment{*found, c.run.Batch, c.run.Plan, maps.Clone(c.run.Rollouts), c.run.Released}

@@ -21,6 +21,10 @@ type Options struct {
 	Select provision.Selector // machines that Serve carries
 	Log    *slog.Logger       // nil discards
 
+	// Ending, once closed, makes Serve end: each machine at its next safe point, its load
+	// left running for whoever carries the run on. nil = Serve ends with its context only.
+	Ending <-chan struct{}
+
 	Backoff time.Duration // before the second try of a step, doubling; 0 = 2 s
 
 	// Before and After are called around the writing of every event, for tests
@@ -37,6 +41,10 @@ type Engine struct {
 	who   string // this process, in its events
 	db    *sql.DB
 	opt   Options
+
+	writing sync.Mutex // held by the one who commits
+	queued  sync.Mutex
+	queue   []*entry
 
 	mu     sync.Mutex
 	wake   chan struct{}                     // closed and renewed with every event of this process
@@ -230,8 +238,7 @@ func (e *Engine) append(ctx context.Context, ev provision.Event) error {
 		return err
 	}
 	ev.By = e.who
-	ev, err := insert(ctx, e.db, ev)
-	if err != nil {
+	if err := e.write(ctx, &ev); err != nil {
 		return trouble(e.file, err)
 	}
 	e.ring()

@@ -31,7 +31,14 @@ func (e *Engine) Serve(ctx context.Context) error {
 			cancel(err)
 		}
 	}
-	for work.Err() == nil {
+	wg.Go(func() { // those who wait for events look up once more
+		select {
+		case <-e.opt.Ending:
+			e.ring()
+		case <-work.Done():
+		}
+	})
+	for work.Err() == nil && !e.ending() {
 		bell := e.bell()
 		ids, err := e.served(work)
 		fail(err)
@@ -64,6 +71,16 @@ func (e *Engine) Serve(ctx context.Context) error {
 	mu.Lock()
 	defer mu.Unlock()
 	return failed
+}
+
+// ending reports whether this process is to end.
+func (e *Engine) ending() bool {
+	select {
+	case <-e.opt.Ending:
+		return true
+	default:
+		return false
+	}
 }
 
 // ended hides errors that only come of being told to end.
@@ -127,7 +144,7 @@ func (e *Engine) carry(ctx context.Context, id provision.RunID) error {
 	if err := e.append(ctx, owner); err != nil {
 		return err
 	}
-	c := &carrier{engine: e, id: id, active: map[string]context.CancelCauseFunc{}}
+	c := &carrier{engine: e, id: id, active: map[string]*working{}, news: true}
 	if err := c.sync(ctx); err != nil {
 		return err
 	}

@@ -23,13 +23,15 @@ func (c *carrier) step(ctx context.Context, now moment, s provision.PlanStep) er
 		return err
 	}
 	rec := recorder{c, m, s.Name, power}
+	c.open(m.Machine.Name, m.Intents)
+	defer c.open(m.Machine.Name, nil)
 	began := time.Now()
 	facts, stepErr := c.engine.opt.Worker.Step(ctx, provision.Task{
 		Run: c.id, Batch: now.batch, Plan: now.plan, Machine: m.Machine, Attempt: m.Attempt, Step: s, Try: try,
 		Facts: m.Facts, Intents: m.Intents, Steps: m.Steps, Repairs: m.Repairs,
 		Rollouts: now.rollouts, Released: now.released,
 	}, rec)
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || stepErr != nil && c.halting() {
 		return nil // interrupted: whoever carries it on asks the machine
 	}
 	if aside, ok := errors.AsType[*provision.Aside](stepErr); ok {
@@ -124,5 +126,15 @@ func (r recorder) Draws(watts float64) { r.c.gate.Draws(r.m.Machine.Name, watts)
 
 // Record implements provision.Recorder.
 func (r recorder) Record(ctx context.Context, kind provision.Kind, data any) error {
-	return r.c.tell(ctx, r.m, r.step, kind, data)
+	in, ok := data.(provision.Intent)
+	if ok && kind == provision.Intended {
+		if err := r.c.acting(r.m.Machine.Name, in.Act, true); err != nil {
+			return err
+		}
+	}
+	err := r.c.tell(ctx, r.m, r.step, kind, data)
+	if ok && kind == provision.Acted {
+		return errors.Join(err, r.c.acting(r.m.Machine.Name, in.Act, false))
+	}
+	return err
 }

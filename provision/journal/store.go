@@ -76,6 +76,7 @@ func openDB(ctx context.Context, path string) (db *sql.DB, err error) {
 	if db, err = sql.Open("sqlite", "file:"+(&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()+"?"+pragmas.Encode()); err != nil {
 		return nil, err
 	}
+	db.SetMaxOpenConns(4) // one writes, the others read
 	if err := durable(ctx, db); err != nil {
 		return db, err
 	}
