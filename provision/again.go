@@ -51,8 +51,9 @@ func (r *Run) again(e Event, m *MachineRun) error {
 	}
 	*m = MachineRun{
 		Machine: machine, Attempt: m.Attempt + 1, State: StateRun, Owner: OwnerTool, Since: e.At,
-		Step: firstStep(r.Plan), Facts: facts, Repairs: m.Repairs,
+		Facts: facts, Repairs: m.Repairs,
 		Earlier: append(slices.Clip(m.Earlier), past),
 	}
+	m.Step = m.nextStep(r.Plan)
 	return nil
 }

@@ -11,9 +11,10 @@ import (
 // name of an open run resumes that run.
 type Batch struct {
 	Name     string          `json:"name"`
-	Profile  string          `json:"profile,omitempty"` // default of the machines
-	Spec     string          `json:"spec,omitempty"`    // default of the machines
-	Workflow string          `json:"workflow"`
+	Profile  string          `json:"profile,omitempty"`      // default of the machines
+	Spec     string          `json:"spec,omitempty"`         // default of the machines
+	Workflow string          `json:"workflow"`               // its name
+	Own      *Plan           `json:"own_workflow,omitempty"` // where it is one of the batch's own
 	Customer string          `json:"customer,omitempty"`
 	Order    string          `json:"order,omitempty"`
 	Stage    string          `json:"stage,omitempty"` // factory, goods-in, site, after repair
@@ -31,6 +32,8 @@ type Batch struct {
 	// Resolved are the profiles and specs that the machines are judged with, by
 	// the SHA-256 of their bytes, so that a run needs no library any more.
 	Resolved map[string][]byte `json:"resolved,omitempty"`
+	// Arrived is what the run before found on each machine, for what puts it back.
+	Arrived map[string]Facts `json:"arrived,omitempty"`
 	// Source is the file that the batch was read from.
 	Source string `json:"source,omitempty"`
 	// Confirmed says that a person agreed to machines of an open run changing

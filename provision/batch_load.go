@@ -128,17 +128,6 @@ func (l *loader) name(n ast.Node) {
 	}
 }
 
-func (l *loader) workflow(n ast.Node) {
-	l.str(&l.batch.Workflow)(n)
-	var known []string
-	for _, w := range Workflows() {
-		known = append(known, w.Name)
-	}
-	if !slices.Contains(known, l.batch.Workflow) {
-		l.problem(n, "unknown workflow %q, there is %v%s", l.batch.Workflow, known, didYouMean(l.batch.Workflow, known))
-	}
-}
-
 func (l *loader) defaults(n ast.Node) {
 	var ignored map[string]profiles.Position
 	l.fields(n, "defaults", l.shared(&l.base, &ignored, nil))

@@ -48,6 +48,20 @@ func tokenPlace(file string, t *token.Token) profiles.Position {
 	return profiles.Position{File: file, Line: t.Position.Line, Column: t.Position.Column}
 }
 
+// start is where a mapping begins: at its first key, not at that key's colon.
+func (r *reader) start(n ast.Node) profiles.Position {
+	switch m := n.(type) {
+	case *ast.MappingNode:
+		if m.IsFlowStyle || len(m.Values) == 0 {
+			return r.at(n)
+		}
+		return r.at(m.Values[0].Key)
+	case *ast.MappingValueNode:
+		return r.at(m.Key)
+	}
+	return r.at(n)
+}
+
 func (r *reader) at(n ast.Node) profiles.Position { return tokenPlace(r.file, n.GetToken()) }
 
 func (r *reader) add(pos profiles.Position, format string, args ...any) {

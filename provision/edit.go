@@ -94,7 +94,7 @@ func otherMachine(o, m Machine) string {
 // settings is a batch without its machines and what hangs on them.
 func settings(b *Batch) Batch {
 	s := *b
-	s.Machines, s.Resolved, s.Source = nil, nil, ""
+	s.Machines, s.Resolved, s.Arrived, s.Source = nil, nil, nil, ""
 	return s
 }
 

@@ -133,6 +133,7 @@ type StepDone struct {
 	Seconds float64   `json:"seconds"`
 	Tries   int       `json:"tries,omitempty"`
 	Facts   Facts     `json:"facts,omitempty"`
+	LeftOut string    `json:"left_out,omitempty"` // why its condition left it out: it never began
 }
 
 // Failure is a try that failed.

@@ -116,14 +116,16 @@ func (r *Run) submit(e Event) error {
 		old := r.Find(m.Name)
 		switch {
 		case old == nil:
-			machines = append(machines, MachineRun{
-				Machine: m, Attempt: 1, State: StateRun, Owner: OwnerTool, Since: e.At,
-				Step: firstStep(s.Plan), Facts: Facts{},
-			})
+			fresh := MachineRun{Machine: m, Attempt: 1, State: StateRun, Owner: OwnerTool, Since: e.At, Facts: s.Batch.Arrived[m.Name].Clone()}
+			fresh.Step = fresh.nextStep(s.Plan)
+			machines = append(machines, fresh)
 		case old.Over():
 			machines = append(machines, *old)
 		default:
 			old.Machine = m
+			if !s.Plan.has(old.Step) { // taken out of the workflow since
+				old.Intents, old.Step = nil, old.nextStep(s.Plan)
+			}
 			machines = append(machines, *old)
 		}
 	}
@@ -131,11 +133,8 @@ func (r *Run) submit(e Event) error {
 	return nil
 }
 
-func firstStep(p Plan) string {
-	if len(p.Steps) == 0 {
-		return ""
-	}
-	return p.Steps[0].Name
+func (p Plan) has(step string) bool {
+	return slices.ContainsFunc(p.Steps, func(s PlanStep) bool { return s.Name == step })
 }
 
 func (m *MachineRun) apply(e Event, p Plan) error {
@@ -294,13 +293,24 @@ func (m *MachineRun) learn(f Facts) {
 }
 
 // nextStep is the first step of the plan that has not ended in this attempt; ""
-// when there is none.
+// when there is none. A step whose condition does not hold when its turn comes ends
+// with that: it is left out for the whole attempt, whatever is told later.
 func (m *MachineRun) nextStep(p Plan) string {
 	for _, s := range p.Steps {
 		done := slices.ContainsFunc(m.Steps, func(d StepDone) bool { return d.Step == s.Name })
-		if !done && (s.Always || !m.Faulted) {
+		if done || m.Faulted && !s.Always {
+			continue
+		}
+		why := s.When.unmet(m.Machine, m.Facts)
+		if why == "" {
 			return s.Name
 		}
+		m.Steps = append(m.Steps, StepDone{Step: s.Name, LeftOut: why})
+		said := s.Name + ": " + why
+		if before := m.Facts[FactLeftOut]; before != "" {
+			said = before + "; " + said
+		}
+		m.learn(Facts{FactLeftOut: said})
 	}
 	return ""
 }

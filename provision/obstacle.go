@@ -52,6 +52,13 @@ func (e *Env) changes(ctx context.Context, w Workflow) ([]Change, error) {
 		if !ok || slices.ContainsFunc(e.Steps, func(d StepDone) bool { return d.Step == s.Step.Name() }) {
 			continue
 		}
+		switch why := s.When.unmet(e.Machine, e.Facts); {
+		case s.When.open(e.Facts):
+			out = append(out, Change{Step: s.Step.Name(), What: "only where", Want: s.When.String()})
+		case why != "":
+			out = append(out, Change{Step: s.Step.Name(), What: "left out:", Want: why})
+			continue
+		}
 		changes, err := planner.Plan(ctx, e)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Step.Name(), err)
@@ -69,6 +76,10 @@ const jobPatience = 3 * time.Minute
 // unlocked looks for what is in the way of this run, before it changes anything. A job
 // that runs is given time to end.
 func (e *Env) unlocked(ctx context.Context, c BMC) error {
+	flow, err := e.Batch.Flow()
+	if err != nil {
+		return err
+	}
 	limit := time.Now().Add(jobPatience)
 	for told := false; ; told = true {
 		found, err := obstacles(ctx, c)
@@ -83,7 +94,7 @@ func (e *Env) unlocked(ctx context.Context, c BMC) error {
 		if !slices.ContainsFunc(found, stops) { // what the run would change need not be asked
 			return nil
 		}
-		changes, err := e.changes(ctx, Qualify())
+		changes, err := e.changes(ctx, flow)
 		if err != nil {
 			return err
 		}

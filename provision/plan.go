@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -21,6 +22,7 @@ type MachinePlan struct {
 	Changes []Change `json:"changes"`
 	Minutes int      `json:"minutes,omitempty"` // expected, 0 = not known
 	KW      float64  `json:"kw,omitempty"`      // under load
+	Idle    bool     `json:"idle,omitempty"`    // nothing is put under load
 	Problem string   `json:"problem,omitempty"` // why there is no plan
 
 	Obstacles []redfish.Obstacle `json:"obstacles,omitempty"` // what the BMC says is in the way
@@ -95,11 +97,15 @@ func (p *MachinePlan) fill(ctx context.Context, e *Env, w Workflow) error {
 	if p.Obstacles, err = obstacles(ctx, c); err != nil {
 		return err
 	}
+	e.Facts[FactModel] = p.Is
 	changes, err := e.changes(ctx, w)
 	if err != nil {
 		return err
 	}
 	p.Changes = changes
+	if p.Idle = !slices.ContainsFunc(changes, func(c Change) bool { return c.What == changeLoad }); p.Idle {
+		p.Minutes, p.KW = 0, 0
+	}
 	return stopped(p.Obstacles, changes)
 }
 
@@ -128,7 +134,7 @@ func (b *Bench) planEnv(batch *Batch, m Machine) (*Env, error) {
 		return nil, err
 	}
 	e := &Env{
-		Run: t.Run, Batch: batch, Machine: b.atBMC(m, nil), Profile: profile, Spec: spec, Log: b.Log, Facts: Facts{}, Boot: s.netboot,
+		Run: t.Run, Batch: batch, Machine: b.atBMC(m, nil), Profile: profile, Spec: spec, Log: b.Log, Facts: batch.Arrived[m.Name].Clone(), Boot: s.netboot,
 		rec: noRecorder{}, intents: map[string]Intent{}, open: b.openers(),
 	}
 	return e, nil

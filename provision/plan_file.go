@@ -48,14 +48,14 @@ func NewPlanFile(b *Batch, w Workflow, file, version string, plans []MachinePlan
 	return &PlanFile{
 		Schema: PlanSchema, Made: time.Now().UTC().Truncate(time.Second), Rackproof: version,
 		Batch:    PlanBatch{Name: b.Name, File: file, SHA256: sum},
-		Workflow: PlanWorkflow{Name: w.Name, Version: PlanVersion}, Machines: plans,
+		Workflow: PlanWorkflow{Name: w.Name, Version: w.Plan().Version}, Machines: plans,
 	}, nil
 }
 
 // sum is the hash of what a batch says, however its file is written.
 func (b *Batch) sum() (string, error) {
 	plain := *b
-	plain.Source = ""
+	plain.Source, plain.Arrived = "", nil
 	text, err := json.Marshal(plain)
 	if err != nil {
 		return "", fmt.Errorf("batch %s: %w", b.Name, err)
@@ -100,8 +100,8 @@ func (f *PlanFile) Fits(b *Batch, w Workflow) error {
 		return err
 	case b.Name != f.Batch.Name:
 		return fmt.Errorf("the plan is for batch %s, the file says %s", f.Batch.Name, b.Name)
-	case w.Name != f.Workflow.Name || f.Workflow.Version != PlanVersion:
-		return fmt.Errorf("the plan is for workflow %s version %d, this would be %s version %d", f.Workflow.Name, f.Workflow.Version, w.Name, PlanVersion)
+	case w.Name != f.Workflow.Name || f.Workflow.Version != w.Plan().Version:
+		return fmt.Errorf("the plan is for workflow %s version %d, this would be %s version %d", f.Workflow.Name, f.Workflow.Version, w.Name, w.Plan().Version)
 	case sum != f.Batch.SHA256:
 		return fmt.Errorf("batch %s, or a profile or spec of it, was changed since %s, when the plan was made", b.Name, f.Made.Format("2006-01-02 15:04 UTC"))
 	}

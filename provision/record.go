@@ -48,6 +48,9 @@ func (e *Env) record() (burnin.Machine, error) {
 			return burnin.Machine{}, fmt.Errorf("fact %s: %w", FactBIOSLines, err)
 		}
 	}
+	if len(bios) == 0 {
+		bios = e.biosNotSet()
+	}
 	rec := burnin.Machine{
 		Name: m.Name, Rack: m.Rack, U: m.U,
 		Customer: e.Batch.Customer, Order: e.Batch.Order, Stage: e.Batch.Stage,
@@ -56,12 +59,39 @@ func (e *Env) record() (burnin.Machine, error) {
 		Insecure: e.Facts[FactInsecure] == "true", HandedOver: e.Facts[FactHandover], Facts: publicFacts(e.Facts),
 	}
 	for _, s := range e.Steps {
+		if s.LeftOut != "" { // the fact left_out tells of it
+			continue
+		}
 		rec.Steps = append(rec.Steps, burnin.StepTime{Step: s.Step, Started: s.Started, Seconds: s.Seconds, Tries: s.Tries})
 	}
 	for _, r := range e.Repairs {
 		rec.Repaired = append(rec.Repaired, r.Repair())
 	}
 	return rec, nil
+}
+
+// biosNotSet are the settings that the profile wants for the test and that this run does
+// not set, because its workflow has no such step or a condition left it out: nothing
+// proves them, and the record must not look as if nothing was wanted.
+func (e *Env) biosNotSet() []burnin.BIOSLine {
+	w, err := e.Batch.Flow()
+	if err != nil { // not one of ours
+		return nil
+	}
+	name := biosSettings{}.Name()
+	left := slices.ContainsFunc(e.Steps, func(d StepDone) bool { return d.Step == name && d.LeftOut != "" })
+	if _, sets := w.Find(name); sets && !left {
+		return nil
+	}
+	var out []burnin.BIOSLine
+	set := e.Profile.BIOS[setBurnIn]
+	for _, k := range slices.Sorted(maps.Keys(set.Intents)) {
+		out = append(out, burnin.BIOSLine{Attribute: k, Wanted: set.Intents[k]})
+	}
+	for _, k := range slices.Sorted(maps.Keys(set.Attributes)) {
+		out = append(out, burnin.BIOSLine{Attribute: k, Wanted: set.Attributes[k]})
+	}
+	return out
 }
 
 // publicFacts leaves out what only steps use among themselves.

@@ -30,7 +30,7 @@ func (e *Env) resetForAll(ctx context.Context, c BMC, step string) error {
 // the host boots, and nil where that reset boots nothing of ours.
 func (e *Env) carryBoot(ctx context.Context, c BMC, step string) (begun func() bool, err error) {
 	method, _, err := e.method(ctx, c)
-	if err != nil || !method.fromUs() || e.startBoot == nil {
+	if err != nil || !method.fromUs() || e.startBoot == nil || !e.boots() {
 		return nil, err
 	}
 	if err := e.StartBoot(ctx); err != nil {
@@ -87,3 +87,13 @@ func (e *Env) notCarried(ctx context.Context) error {
 // carriedPolls is for how many polls behind POST a boot may take to show: ten minutes at
 // the usual pace.
 const carriedPolls = 200
+
+// boots reports whether the run will start the host by itself.
+func (e *Env) boots() bool {
+	w, err := e.Batch.Flow()
+	if err != nil { // not one of ours
+		return true
+	}
+	s, ok := w.Find(boot{}.Name())
+	return ok && s.When.unmet(e.Machine, e.Facts) == ""
+}

@@ -68,12 +68,10 @@ func (b *Bench) newNetboot(t Task, state string, log *slog.Logger) *netboot.Serv
 // models counts the machines of each model, for each change that goes canary first.
 func models(b *Batch) map[string]int {
 	n := map[string]int{}
-	for _, w := range Workflows() {
-		for _, s := range w.Steps {
-			if !s.Canary || w.Name != b.Workflow && b.Workflow != "" {
-				continue
-			}
-			for _, m := range b.Machines {
+	w, _ := b.Flow() // the steps of another one than ours are counted as they come
+	for _, s := range w.Steps {
+		for _, m := range b.Machines {
+			if s.Canary {
 				n[rollout(s.Step.Name(), m)]++
 			}
 		}

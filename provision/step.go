@@ -72,11 +72,13 @@ const (
 	FactRenewed     = "bmc_renewed"   // the BMC made a new certificate with our firmware update
 	FactDiagnostics = "diagnostics"   // what was collected for the vendor's support at a failure, and what was not
 	FactJudged      = "judged_again"  // what the attempt was judged before, by which profile and spec
+	FactPowerFound  = "power_found"   // redfish.PowerState of the host when its BMC was first proven
+	FactLeftOut     = "left_out"      // steps that their condition left out, and why
 )
 
 // carried are the facts that outlive an attempt: what was found on arrival is
 // found once, and a BMC stays where its network was set to.
-var carried = []string{FactBIOSFound, FactBMCAddr, FactBMCWas, FactDraw}
+var carried = []string{FactBIOSFound, FactPowerFound, FactBMCAddr, FactBMCWas, FactDraw}
 
 // Clone returns a copy that may be changed.
 func (f Facts) Clone() Facts {
@@ -94,11 +96,19 @@ type StepInfo struct {
 	Always  bool // runs also after a fault, and when a machine is judged again: the report. It asks neither BMC nor host
 	Loads   bool // draws full power: waits for the rack's budget
 	Canary  bool // changes many machines alike: 1, then 3, then the rest, with a brake
+
+	Backoff time.Duration // before the second try, doubling; 0 = the engine's
+	When    *When         // the machines that it is for; nil = all
+
+	About    string   // what it does, in a few words
+	Needs    []string // steps that must stand before it
+	Anywhere bool     // keeps no order among the steps that it does not need
 }
 
 // Workflow is an ordered, named list of steps.
 type Workflow struct {
 	Name  string
+	About string // what it is for, in a few words
 	Steps []StepInfo
 }
 
@@ -119,9 +129,10 @@ type Plan struct {
 	Steps   []PlanStep `json:"steps"`
 }
 
-// PlanVersion is the version of the plan that this rackproof writes. A worker
-// that does not know a run's version refuses it.
-const PlanVersion = 1
+// PlanVersion is the newest version of a plan that this rackproof knows. A worker
+// that does not know a run's version refuses it. A plan has the lowest that reads it
+// rightly: 2 is one with conditions, which a reader of 1 would pass over.
+const PlanVersion = 2
 
 // PlanStep is StepInfo without the code.
 type PlanStep struct {
@@ -131,18 +142,32 @@ type PlanStep struct {
 	Always  bool          `json:"always,omitempty"`
 	Loads   bool          `json:"loads,omitempty"`
 	Canary  bool          `json:"canary,omitempty"`
+	Backoff time.Duration `json:"backoff_ns,omitempty"`
+	When    *When         `json:"when,omitempty"` // held to where events are folded: engines need not look
 }
 
 // Plan returns the workflow as data.
 func (w Workflow) Plan() Plan {
-	p := Plan{Name: w.Name, Version: PlanVersion}
+	p := Plan{Name: w.Name, Version: 1}
 	for _, s := range w.Steps {
 		p.Steps = append(p.Steps, PlanStep{
 			Name: s.Step.Name(), Timeout: s.Timeout, Tries: max(s.Tries, 1),
-			Always: s.Always, Loads: s.Loads, Canary: s.Canary,
+			Always: s.Always, Loads: s.Loads, Canary: s.Canary, Backoff: s.Backoff, When: s.When,
 		})
+		if s.When != nil {
+			p.Version = PlanVersion
+		}
 	}
 	return p
+}
+
+// Pause is how long to wait behind a try that failed; base is the engine's own pause
+// behind the first, for steps that state none. It doubles with each try.
+func (s PlanStep) Pause(try int, base time.Duration) time.Duration {
+	if s.Backoff > 0 {
+		base = s.Backoff
+	}
+	return base << min(max(try, 1)-1, 6)
 }
 
 // Hands is the error by which a step waits for a person.

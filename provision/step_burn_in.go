@@ -95,7 +95,7 @@ func writeDisks(e *Env) []string {
 
 // Plan implements Planner.
 func (burnIn) Plan(_ context.Context, e *Env) ([]Change, error) {
-	load := Change{Step: "burn-in", What: "load", Want: loadTime(e).String() + "; writes to no disk"}
+	load := Change{Step: "burn-in", What: changeLoad, Want: loadTime(e).String() + "; writes to no disk"}
 	disks := writeDisks(e)
 	if len(disks) > 0 {
 		load.Want = loadTime(e).String()
@@ -106,6 +106,9 @@ func (burnIn) Plan(_ context.Context, e *Env) ([]Change, error) {
 	}
 	return out, nil
 }
+
+// changeLoad is the word of a plan for a load.
+const changeLoad = "load"
 
 // PlanDisk is the word of a plan for a disk that is written over.
 const PlanDisk = "disk"

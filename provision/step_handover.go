@@ -43,7 +43,7 @@ func (h handover) Done(ctx context.Context, e *Env) (bool, error) {
 	if live(e) && !h.leftLive(e) {
 		return false, nil
 	}
-	e.Facts[FactHandover] = what + "; " + h.stateWords(e)
+	e.Facts[FactHandover], e.Facts[factBIOSBack] = what+"; "+h.stateWords(e), "true"
 	if sticky := e.Facts[factSticky]; sticky != "" {
 		e.Facts[FactHandover] += "; " + sticky
 	}

@@ -55,8 +55,15 @@ func (verifyBMC) Do(ctx context.Context, e *Env) (Facts, error) {
 	if err != nil {
 		return nil, err
 	}
+	power, err := c.Power(ctx)
+	if err != nil {
+		return nil, err
+	}
 	facts := Facts{FactPrint: c.Fingerprint(), FactUUID: id.UUID, FactBMCMAC: id.BMCMAC, FactMember: member, FactModel: strings.TrimSpace(id.Manufacturer + " " + id.Model)}
 	maps.Copy(facts, read)
+	if e.Facts[FactPowerFound] == "" { // a retest finds what we left
+		facts[FactPowerFound] = string(power)
+	}
 	if n := len(inv.Partial); n > 0 {
 		e.Log.Warn("the BMC did not give all of its inventory", "missing", n, "first", inv.Partial[0])
 	}

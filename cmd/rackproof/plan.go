@@ -16,7 +16,7 @@ import (
 )
 
 func planCommand(a *app) *cobra.Command {
-	var file, out string
+	var file, out, workflow string
 	var sel provision.Selector
 	cmd := &cobra.Command{
 		Use:   "plan -f batch.yaml",
@@ -25,28 +25,32 @@ func planCommand(a *app) *cobra.Command {
 resets, what is booted, minutes, kW. It changes nothing. With -o the plan is kept:
 ` + "`run --plan`" + ` does exactly that, or refuses and says which machine differs now.
 
+` + workflowHelp() + `
+
 Example:
   rackproof plan -f batch.yaml --machines r12u07
+  rackproof plan -f batch.yaml --workflow provision
   rackproof plan -f batch.yaml -o night.plan
   rackproof run --plan night.plan
   rackproof plan -f batch.yaml --json
-    {"batch": "po4711-r12", "power": [], "soak": [], "machines": [{"machine": "r12u07", "rack": "R12", "u": 7,
+    {"batch": "po4711-r12", "workflow": "qualify", "power": [], "soak": [], "machines": [{"machine": "r12u07", "rack": "R12", "u": 7,
       "is": "Supermicro SYS-821GE-TNHR", "uuid": "…", "serial_is": "system_serial", "minutes": 45, "kw": 10.2,
       "changes": [{"step": "bios", "what": "IOMMU", "now": "Enabled", "want": "Disabled"}]}]}
 
 ` + exitHelp,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.plan(cmd.Context(), file, out, sel) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.plan(cmd.Context(), file, out, workflow, sel) },
 	}
 	cmd.Flags().StringVarP(&file, "file", "f", "", "batch `file`")
 	cmd.Flags().StringVarP(&out, "out", "o", "", "keep the plan in this `file`")
+	workflowFlag(cmd, &workflow)
 	selectorFlags(cmd, &sel)
 	_ = cmd.MarkFlagRequired("file")
 	return cmd
 }
 
-func (a *app) plan(ctx context.Context, file, out string, sel provision.Selector) error {
-	batch, workflow, err := a.loadBatch(file, "", sel)
+func (a *app) plan(ctx context.Context, file, out, flow string, sel provision.Selector) error {
+	batch, workflow, err := a.loadBatch(file, flow, sel)
 	if err != nil {
 		return err
 	}
@@ -57,6 +61,9 @@ func (a *app) plan(ctx context.Context, file, out string, sel provision.Selector
 	if sel, err = c.narrow(ctx, batch, sel); err != nil {
 		return err
 	}
+	if err := c.arrived(ctx, batch); err != nil {
+		return err
+	}
 	plans := c.plan(ctx, batch, workflow, sel)
 	if out != "" {
 		if err := keepPlan(out, file, batch, workflow, plans); err != nil {
@@ -64,7 +71,7 @@ func (a *app) plan(ctx context.Context, file, out string, sel provision.Selector
 		}
 		a.progress("plan kept in %s; carry it out: rackproof run --plan %s", out, out)
 	}
-	return a.printPlan(batch, plans)
+	return a.printPlan(batch, workflow, plans)
 }
 
 // plan asks the BMCs, with no table beside it.
@@ -99,6 +106,15 @@ func (c *carry) narrow(ctx context.Context, b *provision.Batch, sel provision.Se
 		return sel, usageError(err, "rackproof status "+string(run.ID))
 	}
 	return sel, nil
+}
+
+// arrived tells a batch what its last run, if that is finished, found on the machines.
+func (c *carry) arrived(ctx context.Context, b *provision.Batch) error {
+	last, err := c.latest(ctx, b.Name)
+	if err == nil && last != nil && last.Finished() {
+		b.Arrived = last.Arrived(b)
+	}
+	return err
 }
 
 // latest is the newest run of a batch's name, or nil.
@@ -193,8 +209,8 @@ func begun(m *provision.MachineRun) bool {
 	return m != nil && (len(m.Steps) > 0 || m.Try > 0 || m.Over())
 }
 
-func (a *app) printPlan(b *provision.Batch, plans []provision.MachinePlan) error {
-	advice, soak := provision.PowerAdvice(b), provision.SoakAdvice(b)
+func (a *app) printPlan(b *provision.Batch, w provision.Workflow, plans []provision.MachinePlan) error {
+	advice, soak := loadAdvice(b, w)
 	code := exitPassed
 	for _, p := range plans {
 		if p.Problem != "" {
@@ -202,13 +218,7 @@ func (a *app) printPlan(b *provision.Batch, plans []provision.MachinePlan) error
 		}
 	}
 	if a.json {
-		if advice == nil {
-			advice = []string{}
-		}
-		if soak == nil {
-			soak = []string{}
-		}
-		err := a.printJSON(map[string]any{"batch": b.Name, "machines": plans, "power": advice, "soak": soak})
+		err := a.printJSON(map[string]any{"batch": b.Name, "workflow": w.Name, "machines": plans, "power": advice, "soak": soak})
 		if err != nil {
 			return err
 		}
@@ -239,7 +249,9 @@ func planText(p provision.MachinePlan) string {
 	if p.Minutes > 0 {
 		b.WriteString("  " + minutesText(p.Minutes))
 	}
-	if p.KW > 0 {
+	if p.Idle && p.Problem == "" {
+		b.WriteString("  nothing is put under load")
+	} else if p.KW > 0 {
 		b.WriteString("  " + strconv.FormatFloat(p.KW, 'f', 1, 64) + " kW under load")
 	} else {
 		b.WriteString("  kW under load not stated by the profile")

@@ -38,11 +38,14 @@ again without ` + "`retest`" + `; where only its profile or spec changed, its ev
 judged again and nothing is burned in. A machine of an open run that has another
 serial, UUID or BMC now is asked about; without a terminal --yes decides.
 
+` + workflowHelp() + `
+
 With --plan the run does exactly what the plan says, or refuses.
 
 Example:
   rackproof run -f batch.yaml
   rackproof run -f batch.yaml --rack R12 --json
+  rackproof run -f batch.yaml --workflow burnin
   rackproof run --plan night.plan
 
 ` + failOnHelp + "\n\n" + exitHelp,
@@ -52,7 +55,7 @@ Example:
 	fl := cmd.Flags()
 	fl.StringVarP(&f.file, "file", "f", "", "batch `file`")
 	fl.StringVar(&f.plan, "plan", "", "plan `file` of `plan -o`: do exactly that")
-	fl.StringVar(&f.workflow, "workflow", "", "another workflow than the batch's")
+	workflowFlag(cmd, &f.workflow)
 	fl.StringVar(&f.engine, "engine", "journal", "engine that carries the run (journal)")
 	fl.BoolVar(&f.yes, "yes", false, "agree to machines of an open run having another serial, UUID or BMC than before")
 	fl.BoolVar(&f.diagnostics, "diagnostics", false, "ask a machine that fails for what its vendor's support wants")
@@ -91,12 +94,7 @@ func (a *app) runBatch(ctx context.Context, f runFlags) error {
 		return err
 	}
 	c.failOn = &f.failOn
-	if planned != nil {
-		f.sel, err = c.holdTo(ctx, planned, batch, workflow)
-	} else {
-		f.sel, err = c.narrow(ctx, batch, f.sel)
-	}
-	if err != nil {
+	if f.sel, err = c.chosen(ctx, planned, batch, workflow, f.sel); err != nil {
 		return err
 	}
 	engine, err := c.look(ctx)
@@ -113,16 +111,42 @@ func (a *app) runBatch(ctx context.Context, f runFlags) error {
 		return err
 	}
 	if run.Finished() {
-		a.progress("%s is finished. A machine anew: rackproof retest MACHINE. All of it anew: rackproof run -f %s --again", id, or(f.file, batch.Source))
+		again := or(f.file, batch.Source)
+		if f.workflow != "" {
+			again += " --workflow " + f.workflow
+		}
+		a.progress("%s is finished, by workflow %s. A machine anew: rackproof retest MACHINE. All of it anew: rackproof run -f %s --again", id, run.Plan.Name, again)
 		return c.finish(&run, f.sel, false)
 	}
-	for _, line := range provision.PowerAdvice(batch) {
+	power, soak := loadAdvice(batch, workflow)
+	for _, line := range power {
 		a.progress("power: %s", line)
 	}
-	for _, line := range provision.SoakAdvice(batch) {
+	for _, line := range soak {
 		a.progress("soak: %s", line)
 	}
 	return c.run(ctx, id, f.sel)
+}
+
+// chosen are the machines that a run is to touch: those of its plan, which must still
+// hold, or those of sel.
+func (c *carry) chosen(ctx context.Context, planned *provision.PlanFile, b *provision.Batch, w provision.Workflow, sel provision.Selector) (provision.Selector, error) {
+	if err := c.arrived(ctx, b); err != nil {
+		return sel, err
+	}
+	if planned != nil {
+		return c.holdTo(ctx, planned, b, w)
+	}
+	return c.narrow(ctx, b, sel)
+}
+
+// loadAdvice is what the batch could say of racks and hours, where anything is loaded.
+func loadAdvice(b *provision.Batch, w provision.Workflow) (power, soak []string) {
+	power, soak = []string{}, []string{}
+	if w.Loads() {
+		power, soak = append(power, provision.PowerAdvice(b)...), append(soak, provision.SoakAdvice(b)...)
+	}
+	return power, soak
 }
 
 // submit starts or resumes the run of a batch. What an edited file changes is told
@@ -130,6 +154,9 @@ func (a *app) runBatch(ctx context.Context, f runFlags) error {
 func (c *carry) submit(ctx context.Context, e *journal.Engine, b *provision.Batch, w provision.Workflow) (provision.RunID, error) {
 	before, err := c.latest(ctx, b.Name)
 	if err != nil {
+		return "", err
+	}
+	if err := fitsRun(before, w); err != nil {
 		return "", err
 	}
 	id, err := e.Submit(ctx, b, w)
@@ -147,6 +174,16 @@ func (c *carry) submit(ctx context.Context, e *journal.Engine, b *provision.Batc
 		c.app.progress("%s: the batch file changed: %s", id, edit)
 	}
 	return id, nil
+}
+
+// fitsRun refuses another workflow than that of an open run: a machine in the middle of
+// one is not where another one thinks it is.
+func fitsRun(before *provision.Run, w provision.Workflow) error {
+	if before == nil || before.Finished() || before.Plan.Name == w.Name || before.Plan.Name == "" {
+		return nil
+	}
+	return usageError(fmt.Errorf("run %s is open, and carries out workflow %s, not %s; nothing was contacted", before.ID, before.Plan.Name, w.Name),
+		fmt.Sprintf("carry it on: rackproof resume %s; when it is finished, --again begins another run", before.ID))
 }
 
 // agrees asks whether an edit is meant. Without a terminal nothing is asked, and
@@ -200,13 +237,12 @@ func (a *app) loadBatch(file, workflow string, sel provision.Selector) (*provisi
 	if err := sel.Check(batch); err != nil {
 		return nil, none, usageError(err, "")
 	}
-	if workflow != "" {
-		batch.Workflow = workflow
+	if workflow != "" && workflow != batch.Workflow {
+		batch.Workflow, batch.Own = workflow, nil
 	}
-	for _, w := range provision.Workflows() {
-		if w.Name == batch.Workflow {
-			return batch, w, nil
-		}
+	w, err := batch.Flow()
+	if err != nil {
+		return nil, none, usageError(err, "rackproof run --help lists them")
 	}
-	return nil, none, usageError(fmt.Errorf("there is no workflow %q", batch.Workflow), "--workflow qualify")
+	return batch, w, nil
 }

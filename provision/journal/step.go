@@ -101,7 +101,7 @@ func (c *carrier) failed(ctx context.Context, m provision.MachineRun, s provisio
 			Why: s.Name + ": " + err.Error(),
 		})
 	}
-	t := time.NewTimer(c.engine.opt.Backoff << min(try-1, 6))
+	t := time.NewTimer(s.Pause(try, c.engine.opt.Backoff))
 	defer t.Stop()
 	select {
 	case <-t.C:

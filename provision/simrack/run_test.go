@@ -123,7 +123,7 @@ func carryIn(t *testing.T, state string, batch *provision.Batch, enough func() b
 		t.Fatal(err)
 	}
 	defer func() { _ = engine.Close() }()
-	id, err := engine.Submit(ctx, batch, provision.Qualify())
+	id, err := submit(ctx, engine, batch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,6 +132,15 @@ func carryIn(t *testing.T, state string, batch *provision.Batch, enough func() b
 		return nil
 	}
 	return settled(ctx, t, engine, id)
+}
+
+// submit begins the run of a batch by its own workflow.
+func submit(ctx context.Context, e *journal.Engine, b *provision.Batch) (provision.RunID, error) {
+	w, err := b.Flow()
+	if err != nil {
+		return "", err
+	}
+	return e.Submit(ctx, b, w)
 }
 
 // serveUntil serves until enough is true, as a process that ends then.
