@@ -25,7 +25,9 @@ Example:
     {"id": "po4711-r12", "started": "2026-03-01T08:00:00Z", "summary": "…", "exit_code": 5, "batch": {…},
       "plan": {"name": "qualify", "version": 1, "steps": [{"name": "preflight", "timeout_ns": 300000000000, …}]},
       "machines": [{"machine": {"name": "r12u07", "rack": "R12", "u": 7, …}, "attempt": 1, "state": "RUN",
-        "owner": "tool", "step": "burn-in", "why": "…", "since": "…", "until": "…", "facts": {…}}]}
+        "owner": "tool", "step": "burn-in", "why": "…", "since": "…", "until": "…", "facts": {…}}],
+      "causes": [{"state": "STUCK", "step": "bios", "why": "…", "machines": ["r12u09"], "of": 36, "racks": ["R12"], "where": ""}],
+      "step_times": [{"step": "bios", "machines": 36, "median_seconds": 240, "worst_seconds": 720, "slowest": "r12u09"}]}
   Without RUN it is {"runs": [{…}, …]}.
 
 ` + exitHelp,
@@ -67,6 +69,8 @@ type runState struct {
 	Summary  string                  `json:"summary"`
 	ExitCode int                     `json:"exit_code"`
 	Machines []*provision.MachineRun `json:"machines"`
+	Causes   []provision.Cause       `json:"causes"`
+	Times    []provision.StepTimes   `json:"step_times"`
 }
 
 func (c *carry) runState(run *provision.Run, sel provision.Selector) runState {
@@ -74,6 +78,7 @@ func (c *carry) runState(run *provision.Run, sel provision.Selector) runState {
 	b.Resolved, b.Machines = nil, nil
 	s := runState{
 		Run: run, Batch: &b, Carried: ownerAlive(c.state, run.ID), Summary: run.Summary(sel), ExitCode: run.ExitCode(sel), Machines: run.Sorted(sel),
+		Causes: run.Causes(sel), Times: run.StepTimes(sel),
 	}
 	if s.Carried == "" {
 		s.Summary = idle(run).Summary(sel)
@@ -128,6 +133,6 @@ func (c *carry) showRun(run *provision.Run, sel provision.Selector) error {
 	if s.Carried != "" {
 		c.app.printf("carried by %s\n", s.Carried)
 	}
-	c.app.printf("%s\n", s.Summary)
+	c.app.printf("%s%s\n", truth(c.state, run, sel), s.Summary)
 	return nil
 }

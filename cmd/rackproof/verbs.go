@@ -14,6 +14,8 @@ func verbs(a *app) []*cobra.Command {
 		planCommand(a),
 		runCommand(a),
 		statusCommand(a),
+		watchCommand(a),
+		auditCommand(a),
 		resumeCommand(a),
 		cancelCommand(a),
 		stopCommand(a),
