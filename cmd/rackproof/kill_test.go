@@ -63,7 +63,7 @@ func killed() (perRun, runs int) {
 	return 7, 4
 }
 
-// rackproof that is killed at any moment and started again comes to the results of
+// rackproof that is killed at any moment, with the power lost, and started again comes to the results of
 // one that was left alone, and does nothing twice.
 func TestKilledAndResumed(t *testing.T) {
 	alone := newKillRun(t, 0)
@@ -85,6 +85,7 @@ func TestKilledAndResumed(t *testing.T) {
 				if code < 0 {
 					kills++
 					t.Logf("kill %d: after %s", kills, life)
+					k.tear(moments)
 					k.whole()
 					continue
 				}
@@ -244,6 +245,30 @@ func (k *killRun) results() map[string]string {
 		}
 	}
 	return all
+}
+
+// tear makes the kill a loss of power while the next event was written: behind what is
+// committed, the journal's WAL has a page that is cut anywhere and half of something else.
+func (k *killRun) tear(moments *rand.Rand) {
+	k.t.Helper()
+	const header, frame = 32, 24 + 4096
+	path := filepath.Join(k.state(), "journal.db-wal")
+	wal, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(wal) < header+frame {
+		return // nothing was written since it was last copied back
+	}
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	frames := (len(wal) - header) / frame
+	torn := bytes.Clone(wal[header+(frames-1)*frame:][:frame]) // with the salt of its time
+	for i := 24 + moments.IntN(frame-24); i < frame; i++ {
+		torn[i] ^= 0x5a
+	}
+	wal = append(wal[:header+frames*frame], torn[:1+moments.IntN(frame)]...)
+	if err := os.WriteFile(path, wal, 0o600); err != nil {
+		k.t.Fatal(err)
+	}
 }
 
 // whole looks at the state folder as a killed rackproof left it: the journal is
