@@ -65,30 +65,24 @@ Example:
 // watch shows a run until it has settled, and ends with its exit status.
 func (c *carry) watch(ctx context.Context, e *journal.Engine, now *provision.Run, sel provision.Selector, after provision.Seq) error {
 	carried := ownerAlive(c.state, now.ID) != ""
-	if !carried && !settled(now, sel) {
-		c.app.progress("%s", nobodyCarries(now))
-	}
-	show := func(r *provision.Run, ev provision.Event) error {
-		if m := r.Find(ev.Machine); ev.Seq > after && (m == nil || sel.Match(m)) {
-			return c.printEvent(ev)
-		}
-		return nil
-	}
+	c.sayIdle(now, sel, carried)
+	var seen display
 	if !c.app.json {
-		d := c.display(sel)
-		defer d.close()
-		show = func(r *provision.Run, ev provision.Event) error {
-			d.event(r, ev)
-			return nil
-		}
+		seen = c.display(sel)
+		defer seen.close()
 	}
 	var run provision.Run
 	for ev, err := range e.Watch(ctx, now.ID, 0) {
 		if err == nil {
 			err = run.Apply(ev)
 		}
-		if err == nil {
-			err = show(&run, ev)
+		m := run.Find(ev.Machine)
+		switch {
+		case err != nil:
+		case seen != nil:
+			seen.event(&run, ev)
+		case ev.Seq > after && (m == nil || sel.Match(m)):
+			err = c.printEvent(ev)
 		}
 		if err != nil {
 			return err
@@ -98,6 +92,12 @@ func (c *carry) watch(ctx context.Context, e *journal.Engine, now *provision.Run
 		}
 	}
 	return exitWith(c.failOn.worst(run.ExitCodes(sel)...))
+}
+
+func (c *carry) sayIdle(run *provision.Run, sel provision.Selector, carried bool) {
+	if !carried && !settled(run, sel) {
+		c.app.progress("%s", nobodyCarries(run))
+	}
 }
 
 // printEvent prints one line of JSON.
