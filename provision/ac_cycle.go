@@ -18,7 +18,7 @@ type ACCycler interface {
 // acAct cuts the power once. Only a new reset time shows that it happened.
 func (e *Env) acAct(c BMC, cycler ACCycler, name string) Act {
 	return Act{
-		Name: name, Poll: e.poll(),
+		Name: name, Poll: e.poll(), Inrush: true,
 		Mark: func(ctx context.Context) (string, error) {
 			if err := cycler.ACOffered(ctx); err != nil {
 				return "", err

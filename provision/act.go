@@ -31,6 +31,10 @@ type Act struct {
 	Seen func(ctx context.Context, mark string) (Sight, error)
 	Do   func(context.Context) error
 
+	// Inrush says that it makes the machine draw a start's current: it waits for its turn
+	// in its rack and at its PDUs.
+	Inrush bool
+
 	Poll     time.Duration // between two questions; 0 = 2 s
 	Settle   time.Duration // for how long Absent must be seen; 0 = Poll
 	Deadline time.Duration // for an answer; 0 = 5 min
@@ -58,7 +62,13 @@ func (e *Env) Act(ctx context.Context, a Act) error {
 		if seen == Happened {
 			return e.acted(ctx, in)
 		}
+		if err := e.turn(ctx, a); err != nil {
+			return err
+		}
 		return e.act(ctx, a, in)
+	}
+	if err := e.turn(ctx, a); err != nil { // before the intent: who waits has intended nothing
+		return err
 	}
 	mark, err := a.Mark(ctx)
 	if err != nil {
@@ -70,6 +80,13 @@ func (e *Env) Act(ctx context.Context, a Act) error {
 	}
 	e.intents[a.Name] = in
 	return e.act(ctx, a, in)
+}
+
+func (e *Env) turn(ctx context.Context, a Act) error {
+	if !a.Inrush {
+		return nil
+	}
+	return e.inrush.Wait(ctx, e.Machine)
 }
 
 // act does it. An error may come behind an effect, so the machine is asked also

@@ -58,6 +58,7 @@ type PDU struct {
 type Limits struct {
 	Parallel int      `json:"parallel,omitempty"` // machines worked on at once; 0 means 16
 	Poll     Duration `json:"poll,omitempty"`     // between two questions to a BMC or host; 0 means 3 s
+	Stagger  Duration `json:"stagger,omitempty"`  // between two machines of a rack or PDU that are switched on or reset; 0 means 1 s
 	Load     Duration `json:"load,omitempty"`     // under load, instead of the spec's soak; the report says so
 	DeadMan  Duration `json:"dead_man,omitempty"` // a load goes on that long without word from us; 0 means 15 min
 }

@@ -256,7 +256,10 @@ func (l *loader) method(to *BootMethod) func(ast.Node) {
 
 func (l *loader) limits(n ast.Node) {
 	to := &l.batch.Limits
-	l.fields(n, "limits", field{"parallel": l.integer(&to.Parallel, 1), "poll": l.duration(&to.Poll), "load": l.duration(&to.Load), "dead_man": l.duration(&to.DeadMan)})
+	l.fields(n, "limits", field{
+		"parallel": l.integer(&to.Parallel, 1), "poll": l.duration(&to.Poll), "stagger": l.duration(&to.Stagger),
+		"load": l.duration(&to.Load), "dead_man": l.duration(&to.DeadMan),
+	})
 }
 
 func (l *loader) netboot(n ast.Node) {

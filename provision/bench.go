@@ -142,7 +142,7 @@ func (e *Env) changed(ctx context.Context, brake *Brake, model string, err error
 			e.Log.Warn("result of a change not recorded", "err", rerr)
 		}
 	}
-	brake.Leave(model, why, ctx.Err() != nil)
+	brake.Leave(model, e.Machine.Name, why, ctx.Err() != nil)
 }
 
 func askDone(ctx context.Context, s Step, e *Env) (bool, error) { return s.Done(ctx, e) }
@@ -210,7 +210,7 @@ func (b *Bench) env(t Task, rec Recorder, s *site) (*Env, error) {
 		Log:   s.log.With("machine", t.Machine.Name, "attempt", t.Attempt, "step", t.Step.Name),
 		Store: store, Facts: t.Facts.Clone(), Boot: s.netboot, Burner: b.Burner,
 		Steps: t.Steps, Repairs: t.Repairs, Version: b.Version,
-		rec: rec, intents: map[string]Intent{}, startBoot: s.startNetboot, meeting: s.meeting,
+		rec: rec, intents: map[string]Intent{}, startBoot: s.startNetboot, meeting: s.meeting, inrush: s.inrush,
 		open: b.openers(), secrets: b.Secrets, known: OpenKnownBMCs(b.State),
 	}
 	maps.Copy(e.intents, t.Intents)

@@ -105,15 +105,15 @@ func (w *wave) width() int {
 	}
 }
 
-// Leave ends a machine's change. An empty cause means that it went well; an
+// Leave ends the change of the machine called name. An empty cause means that it went well; an
 // interrupted one counts neither way.
-func (b *Brake) Leave(model, cause string, interrupted bool) {
+func (b *Brake) Leave(model, name, cause string, interrupted bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w := b.wave(model)
 	w.active--
 	if !interrupted {
-		w.Rollout = w.with(cause)
+		w.Rollout = w.with(name, cause)
 		if w.stopped == "" {
 			w.stopped = w.Rollout.stopped(w.total, w.active)
 		}

@@ -41,6 +41,7 @@ type Env struct {
 	known     *KnownBMCs // nil: nothing is known, and nothing is kept
 	startBoot func(context.Context) error
 	meeting   *Meeting // nil in a plan
+	inrush    *Inrush
 	bmc       BMC
 	node      burnin.Shell
 

@@ -100,7 +100,9 @@ func LeaseBMC(state string, run RunID, m Machine) (*Lease, error) {
 }
 
 // LeaseAddr takes the one lease of the BMC at addr behind the bastion via. One BMC is one
-// lease, with the usual ports of Redfish and IPMI and without.
+// lease, with the usual ports of Redfish and IPMI and without. It holds among the processes
+// of one state folder, also of several users and hosts where the folder is shared by a file
+// system with flock; those of another state folder do not see it.
 func LeaseAddr(state, addr, via, holder string) (*Lease, error) {
 	if host, port, err := net.SplitHostPort(addr); err == nil && (port == "443" || port == "623") {
 		addr = host

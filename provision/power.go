@@ -72,7 +72,7 @@ func (e *Env) switchOn(ctx context.Context, c BMC, name string, also func() bool
 
 func (e *Env) resetAct(c BMC, name string, also func() bool) Act {
 	return Act{
-		Name: name, Poll: e.poll(), Settle: settlePolls * e.poll(),
+		Name: name, Poll: e.poll(), Settle: settlePolls * e.poll(), Inrush: true,
 		Mark: func(ctx context.Context) (string, error) { return c.LastResetTime(ctx) },
 		Seen: func(ctx context.Context, mark string) (Sight, error) {
 			if also != nil && also() {
@@ -103,7 +103,7 @@ func (e *Env) resetAct(c BMC, name string, also func() bool) Act {
 // switchAct brings the host to a state that can be read back.
 func (e *Env) switchAct(c BMC, name string, do redfish.PowerAction, want redfish.PowerState) Act {
 	return Act{
-		Name: name, Poll: e.poll(), Settle: settlePolls * e.poll(),
+		Name: name, Poll: e.poll(), Settle: settlePolls * e.poll(), Inrush: do != redfish.PowerOff && do != redfish.ForceOff,
 		Mark: func(ctx context.Context) (string, error) {
 			s, err := c.Power(ctx)
 			return string(s), err

@@ -79,7 +79,7 @@ func (rebootCycle) ready(ctx context.Context, e *Env, c BMC, r restarting) (ejec
 // warm lets the operating system restart the machine. Another boot id shows that it did.
 func (s rebootCycle) warm(ctx context.Context, e *Env, r restarting) error {
 	return e.Act(ctx, Act{
-		Name: r.name() + " restart", Poll: e.poll(), Settle: settlePolls * e.poll(), Deadline: rebootMax,
+		Name: r.name() + " restart", Poll: e.poll(), Settle: settlePolls * e.poll(), Deadline: rebootMax, Inrush: true,
 		Mark: func(context.Context) (string, error) { return r.BootID, nil },
 		Seen: func(ctx context.Context, mark string) (Sight, error) {
 			e.DropNode()

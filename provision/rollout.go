@@ -18,22 +18,28 @@ type Rollout struct {
 	Failed int            `json:"failed"`
 	Causes map[string]int `json:"causes,omitempty"`
 	Last   string         `json:"last_cause,omitempty"`
+
+	FailedOn map[string]string `json:"failed_on,omitempty"` // cause, by machine
 }
 
-// with returns r after one more machine. r itself, and its map, stay as they are:
-// others may be reading them.
-func (r Rollout) with(cause string) Rollout {
+// with returns r after one more machine, or one more try of the same: a machine counts
+// once, as its last try went. r itself, and its maps, stay as they are: others may be
+// reading them.
+func (r Rollout) with(machine, cause string) Rollout {
+	failed := maps.Clone(r.FailedOn)
+	if failed == nil {
+		failed = map[string]string{}
+	}
+	delete(failed, machine)
 	if cause == "" {
 		r.Passed++
-		return r
+	} else {
+		failed[machine], r.Last = cause, cause
 	}
-	r.Causes = maps.Clone(r.Causes)
-	if r.Causes == nil {
-		r.Causes = map[string]int{}
+	r.FailedOn, r.Failed, r.Causes = failed, len(failed), map[string]int{}
+	for _, c := range failed {
+		r.Causes[c]++
 	}
-	r.Causes[cause]++
-	r.Failed++
-	r.Last = cause
 	return r
 }
 
@@ -75,7 +81,7 @@ func (r *Run) changed(e Event) error {
 	if rollouts == nil {
 		rollouts = map[string]Rollout{}
 	}
-	rollouts[c.Model] = rollouts[c.Model].with(c.Cause)
+	rollouts[c.Model] = rollouts[c.Model].with(e.Machine, c.Cause)
 	r.Rollouts = rollouts
 	return nil
 }

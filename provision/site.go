@@ -22,6 +22,7 @@ type site struct {
 	netboot *netboot.Server
 	brake   *Brake
 	meeting *Meeting
+	inrush  *Inrush
 
 	mu      sync.Mutex
 	started bool
@@ -46,7 +47,7 @@ func (b *Bench) site(t Task) (*site, error) {
 		log:   slog.New(b.Secrets.Handler(slog.NewMultiHandler(file, b.Log.Handler()))).With("run", t.Run),
 		file:  f,
 		brake: NewBrake(models(t.Batch)),
-		known: map[string]resolved{}, meeting: NewMeeting(),
+		known: map[string]resolved{}, meeting: NewMeeting(), inrush: NewInrush(t.Batch),
 	}
 	s.brake.Follow(t.Rollouts, t.Released+1)
 	s.netboot = b.newNetboot(t, filepath.Join(dir, "netboot.json"), s.log)

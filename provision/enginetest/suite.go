@@ -54,6 +54,7 @@ func Run(t *testing.T, open Open) {
 		{"panic is ours", testPanic},
 		{"retest makes a new attempt", testRetest},
 		{"parallel", testParallel},
+		{"who waits for people holds no place", testNoPlace},
 		{"edited batch", testEdit},
 		{"brake outlives the process", testRollouts},
 		{"one owner", testOwner},

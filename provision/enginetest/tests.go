@@ -216,6 +216,30 @@ func testParallel(t *testing.T, open Open) {
 	}
 }
 
+// With one place, machines that wait for hands and for somebody to look keep nobody from it.
+func testNoPlace(t *testing.T, open Open) {
+	t.Helper()
+	w := NewWorld()
+	w.SetFault("m1", "hands")
+	w.SetFault("m2", "stuck")
+	s := serve(t, open, t.TempDir(), w, Hooks{})
+	b := Batch(t, "job", 4)
+	b.Limits.Parallel, b.Racks = 1, nil
+	for i := range b.Machines {
+		b.Machines[i].LoadedWatts = 10000 // one under load at a time
+	}
+	id := submit(t, s, w, b)
+	until(t, s, id, "the others passed", func(r *provision.Run) bool {
+		return in("m1", provision.StateHands)(r) && in("m2", provision.StateStuck)(r) && in("m3", provision.StatePassed)(r) && in("m4", provision.StatePassed)(r)
+	})
+	w.SetFault("m1", "")
+	tell(t, s, id, "m1", provision.HandsDone, provision.Repaired{Note: "cable in"})
+	until(t, s, id, "m1 passed", in("m1", provision.StatePassed))
+	if w.Most() != 1 {
+		t.Errorf("%d machines at once, want one", w.Most())
+	}
+}
+
 func testEdit(t *testing.T, open Open) {
 	t.Helper()
 	w := NewWorld()

@@ -48,6 +48,8 @@ func (c *carrier) step(ctx context.Context, now moment, s provision.PlanStep) er
 			Started: began.UTC(), Seconds: time.Since(began).Seconds(), Tries: try, Facts: facts,
 		})
 	}
+	power() // who waits for the next try, or for people, holds no place
+	slot()
 	return c.failed(ctx, m, s, try, facts, stepErr)
 }
 
