@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"context"
 	"strconv"
 	"strings"
 
@@ -9,7 +10,8 @@ import (
 )
 
 // saw takes from a reading what concerns the machine's rack.
-func (s *bmcSource) saw(list []redfish.Sensor) {
+func (s *bmcSource) saw(ctx context.Context, list []redfish.Sensor) {
+	s.supply.see(list, s.env.Profile)
 	if s.phase != burnin.PhaseLoad {
 		return
 	}
@@ -18,6 +20,9 @@ func (s *bmcSource) saw(list []redfish.Sensor) {
 		if d, ok := s.env.rec.(Drawer); ok {
 			d.Draws(watts)
 		}
+	}
+	if what := s.supply.failed(); what != "" {
+		s.env.powerEvent(ctx, s.env.Machine.Name+": "+what, s.env.Machine.Name)
 	}
 }
 

@@ -40,6 +40,7 @@ type bmcSource struct {
 
 	phase   burnin.Phase // of the reading under way
 	drawing drawing      // under load
+	supply  supplyWatch
 
 	frozen string // what freeze has collected, and what not
 }
@@ -164,7 +165,7 @@ func (s *bmcSource) readSensors(ctx context.Context, c BMC) (bmcRead, error) {
 	forget(c)
 	note := clockNote(ctx, c)
 	list, err := c.Sensors(ctx)
-	s.saw(list)
+	s.saw(ctx, list)
 	if err := missing(&note, err); err != nil {
 		return bmcRead{}, err
 	}
@@ -177,7 +178,7 @@ func (s *bmcSource) sampleSensors(ctx context.Context, c BMC) (bmcRead, error) {
 	forget(c)
 	var note burnin.BMCNote
 	list, err := c.Sensors(ctx)
-	s.saw(list)
+	s.saw(ctx, list)
 	if err := missing(&note, err); err != nil {
 		return bmcRead{}, err
 	}

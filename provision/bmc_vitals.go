@@ -59,7 +59,7 @@ type vitalRow struct {
 func (s *bmcSource) vitals(ctx context.Context, v vitalReader) (bmcRead, error) {
 	var note burnin.BMCNote
 	list, err := v.Vitals(ctx)
-	s.saw(list)
+	s.saw(ctx, list)
 	if err := missing(&note, err); err != nil {
 		return bmcRead{}, err
 	}

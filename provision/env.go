@@ -42,6 +42,7 @@ type Env struct {
 	startBoot func(context.Context) error
 	meeting   *Meeting // nil in a plan
 	inrush    *Inrush
+	silences  *silences // nil in a plan
 	bmc       BMC
 	node      burnin.Shell
 

@@ -48,6 +48,7 @@ const (
 	HandsDone   Kind = "done"         // Repaired: a person says it is done
 	Retested    Kind = "retest"       // Repaired: a new attempt
 	JudgedAgain Kind = "judge_again"  // Rejudgement: a finished machine, the same evidence
+	PowerFailed Kind = "power_event"  // PowerEvent: the loads of its rack stop
 	ChangeEnded Kind = "change"       // ChangeResult: of a step that goes canary first
 )
 

@@ -36,12 +36,15 @@ func (r *Run) Apply(e Event) error {
 	case m == nil: // taken out of the batch since
 	case e.Kind == ChangeEnded:
 		err = r.changed(e)
+	case e.Kind == PowerFailed:
+		err = r.powerFailed(e)
 	case e.Kind == JudgedAgain:
 		r.judgeAgain(e, m)
 	case e.Kind == HandsDone, e.Kind == Retested:
 		err = r.again(e, m)
 	default:
 		err = m.apply(e, r.Plan)
+		r.holdLoad(e, m)
 	}
 	if err != nil {
 		return fmt.Errorf("run %s, event %d (%s): %w", r.ID, e.Seq, e.Kind, err)
@@ -66,7 +69,7 @@ func (r *Run) applyRun(e Event) error {
 		}
 		for i := range r.Machines {
 			if m := &r.Machines[i]; !m.Over() && sel.Match(m) {
-				m.stop(e)
+				m.stop(e, "stopped by a person; its load is down")
 			}
 		}
 	default: // of a later version
@@ -86,6 +89,7 @@ func (r *Run) resume(e Event) error {
 	for i := range r.Machines {
 		if m := &r.Machines[i]; what.Match(m) {
 			m.resume(e)
+			r.powerBack(m.Machine)
 		}
 	}
 	return nil
@@ -379,9 +383,9 @@ func (m *MachineRun) resume(e Event) {
 	m.set(e, StateRun, OwnerTool, "", "")
 }
 
-func (m *MachineRun) stop(e Event) {
+func (m *MachineRun) stop(e Event, why string) {
 	m.Stopped = true
-	m.set(e, StateRun, OwnerHands, "stopped by a person; its load is down", "rackproof resume "+string(e.Run))
+	m.set(e, StateRun, OwnerHands, why, "rackproof resume "+string(e.Run))
 }
 
 func decode(e Event, v any) error {

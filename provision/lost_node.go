@@ -31,6 +31,11 @@ func (e *Env) lost(ctx context.Context, err error, console []byte) error {
 	defer cancel()
 	stuck.Next, stuck.Suspect = "rackproof retest "+e.Machine.Name, true
 	state, perr := e.powerNow(ctx)
+	if perr != nil || state == redfish.Off {
+		if aside := e.wentDark(ctx); aside != nil {
+			return aside
+		}
+	}
 	switch {
 	case perr != nil:
 		stuck.Why = fmt.Sprintf("host and BMC went silent under test: %s; BMC: %v", stuck.Why, perr)

@@ -11,8 +11,8 @@ import (
 	"github.com/rackproof/rackproof/redfish"
 )
 
-// silence is how a burn-in ends whose node did not come back, as its burner tells it.
-func silence() error {
+// silent is how a burn-in ends whose node did not come back, as its burner tells it.
+func silent() error {
 	return burnWaits(fmt.Errorf("before: %w, tried for 5m0s: no route", burnin.ErrNodeLost))
 }
 
@@ -26,9 +26,9 @@ func TestLostNode(t *testing.T) {
 		why   string // "" = the error stays as it is
 		do    string
 	}{
-		{"off", redfish.Off, nil, silence(), "the host went off under test", "`rackproof bmc 127.0.0.1:1 sel`"},
-		{"on", redfish.On, nil, silence(), "BMC says that its power is On", "`rackproof bmc 127.0.0.1:1 console`"},
-		{"no BMC", redfish.On, errors.New("refused"), silence(), "host and BMC went silent under test: before: the node does not come back, tried for 5m0s: no route; BMC: refused", "power"},
+		{"off", redfish.Off, nil, silent(), "the host went off under test", "`rackproof bmc 127.0.0.1:1 sel`"},
+		{"on", redfish.On, nil, silent(), "BMC says that its power is On", "`rackproof bmc 127.0.0.1:1 console`"},
+		{"no BMC", redfish.On, errors.New("refused"), silent(), "host and BMC went silent under test: before: the node does not come back, tried for 5m0s: no route; BMC: refused", "power"},
 		{"held", redfish.On, nil, burnWaits(&burnin.HeldError{}), "", ""},
 		{"a fault", redfish.On, nil, &Fault{}, "", ""},
 	} {
@@ -54,11 +54,11 @@ func TestLostNode(t *testing.T) {
 func TestKernelDiedOnConsole(t *testing.T) {
 	e, _ := stepEnv(t, newFakeBMC(), Machine{BMC: "127.0.0.1:1"})
 	console := []byte("node login: \r\n[  301.000000][  T811] Kernel panic - not syncing: Fatal machine check\r\n")
-	fault, ok := errors.AsType[*Fault](e.lost(t.Context(), silence(), console))
+	fault, ok := errors.AsType[*Fault](e.lost(t.Context(), silent(), console))
 	if want := "the kernel died under test: Kernel panic - not syncing: Fatal machine check"; !ok || fault.Line != want {
 		t.Errorf("%+v, want %q", fault, want)
 	}
-	if _, ok := errors.AsType[*Stuck](e.lost(t.Context(), silence(), []byte("node login: \r\n"))); !ok {
+	if _, ok := errors.AsType[*Stuck](e.lost(t.Context(), silent(), []byte("node login: \r\n"))); !ok {
 		t.Error("a quiet console is no fault")
 	}
 }

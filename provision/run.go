@@ -43,6 +43,7 @@ type Run struct {
 	Machines  []MachineRun `json:"machines"` // in the order of the batch
 
 	Rollouts map[string]Rollout `json:"rollouts,omitempty"` // of changes that go canary first, by model
+	Power    []PowerEvent       `json:"power_events,omitempty"`
 	Released int                `json:"released,omitempty"` // how often a person let the brake go
 }
 

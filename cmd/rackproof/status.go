@@ -130,6 +130,11 @@ func (c *carry) showRun(run *provision.Run, sel provision.Selector) error {
 		c.app.printf("%s\n", nobodyCarries(run))
 	}
 	c.app.printf("%s\n%s", header(run), tableOf(run, sel, tableStyle{width: c.app.width(), idle: s.Idle}))
+	for _, p := range run.Power {
+		if !p.Over {
+			c.app.printf("%s  %s: rackproof resume %s\n", clock(p.At), p, run.ID)
+		}
+	}
 	if s.Carried != "" {
 		c.app.printf("carried by %s\n", s.Carried)
 	}

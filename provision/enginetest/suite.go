@@ -48,6 +48,7 @@ func Run(t *testing.T, open Open) {
 		{"refusal is tried again and then stuck", testRefusal},
 		{"cancel and resume", testCancel},
 		{"stop takes down what it selects", testStop},
+		{"a power event stops the loads of its rack", testPowerEvent},
 		{"hands, then done", testHands},
 		{"stuck, then resumed", testStuck},
 		{"fault skips to the verdict", testFault},

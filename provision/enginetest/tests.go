@@ -119,6 +119,36 @@ func testStop(t *testing.T, open Open) {
 	once(t, w, "m1#1", "m2#1")
 }
 
+func testPowerEvent(t *testing.T, open Open) {
+	t.Helper()
+	w := NewWorld()
+	for _, m := range []string{"m1", "m2", "m3"} {
+		w.SetFault(m, "blocks")
+	}
+	s := serve(t, open, t.TempDir(), w, Hooks{})
+	b := Batch(t, "job", 3)
+	b.Machines[2].Rack = "R2"
+	id := submit(t, s, w, b)
+	until(t, s, id, "all in the middle", func(r *provision.Run) bool {
+		return !slices.ContainsFunc(r.Machines, func(m provision.MachineRun) bool { return m.Step != "middle" || m.Try == 0 })
+	})
+	tell(t, s, id, "m1", provision.PowerFailed, provision.PowerEvent{Rack: "R1", What: "m1: its power supplies lost their redundancy", Machines: []string{"m1"}})
+	run := until(t, s, id, "m1 and m2 stopped", func(r *provision.Run) bool { return r.Find("m1").Stopped && r.Find("m2").Stopped })
+	if run.Find("m3").Stopped {
+		t.Error("m3 of another rack was stopped too")
+	}
+	w.SetFault("m3", "")
+	run = until(t, s, id, "m3 passed", in("m3", provision.StatePassed))
+	if n := w.Acts()["m1#1/boot"] + w.Acts()["m2#1/boot"]; n != 0 || run.ExitCode(provision.Selector{}) != 5 {
+		t.Errorf("the rack went on after a power event: %d boots, exit %d", n, run.ExitCode(provision.Selector{}))
+	}
+	w.SetFault("m1", "")
+	w.SetFault("m2", "")
+	tell(t, s, id, "", provision.Resumed, nil)
+	until(t, s, id, "finished", finished)
+	once(t, w, "m1#1", "m2#1", "m3#1")
+}
+
 func testHands(t *testing.T, open Open) {
 	t.Helper()
 	w := NewWorld()
