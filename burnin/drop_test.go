@@ -1,6 +1,8 @@
 package burnin_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -145,6 +147,50 @@ func TestLostGPUIsDropped(t *testing.T) {
 	}
 }
 
+// TestLostGPUPickedUp: another process that picks the load up knows what was dropped, and
+// what goes on.
+func TestLostGPUPickedUp(t *testing.T) {
+	m := benchMachine(t)
+	m.GPUs[6].FallsUnderLoad, m.GPUs[6].TakesLoadDown = true, true
+	to, dir := judgedAs(t, m), storeFolder(t)
+	var rec *burnin.Record
+	synctest.Test(t, func(t *testing.T) {
+		store, err := burnin.OpenStore(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, leave := context.WithCancelCause(t.Context())
+		shell := newBoots(m, event{40 * time.Second, func(*boots) { leave(burnin.ErrDetach) }})
+		options := burnin.BurnOptions{
+			Node:  &burnin.Node{Shell: shell, Origin: burnin.FromSSH, Probes: burnin.Probes(), Profile: to.profile},
+			Store: store, Run: "test", Attempt: 1, Owner: "test@here", Duration: 2 * time.Minute, Resume: true,
+			Loads: burnin.LoadsFor(burnin.Loads(), to.spec, burnin.Consent{}), Machine: burnin.Machine{Name: "bench"},
+		}
+		if err := burnin.Burn(ctx, options); !errors.Is(err, burnin.ErrDetach) {
+			t.Fatal(err)
+		}
+		if err := burnin.Burn(t.Context(), options); err != nil {
+			t.Fatal(err)
+		}
+		if rec, err = store.Record(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	errs := verdictsOf(burnin.Judge(rec, to.profile, to.spec), "gpu.compute", "errors")
+	for i, g := range m.GPUs {
+		s, want := loadedSeconds(rec, g.UUID), "pass"
+		if i == 6 {
+			want = "fail"
+		}
+		if errs[g.Address] != want || i != 6 && (s < 105 || s > 122) {
+			t.Errorf("%s: %q, want %q; loaded for %.0f s", g.Address, errs[g.Address], want, s)
+		}
+	}
+	if len(rec.Meta.Dropped) != 1 || len(rec.Meta.Spans) != 1 {
+		t.Errorf("dropped %+v in %d spans", rec.Meta.Dropped, len(rec.Meta.Spans))
+	}
+}
+
 // isGPUFinding reports whether a finding is about one GPU of a machine.
 func isGPUFinding(m *nodetest.Machine, f burnin.Finding) bool {
 	return slices.ContainsFunc(m.GPUs, func(g nodetest.GPU) bool { return g.Address == f.Address })
@@ -162,18 +208,38 @@ func loadedSeconds(rec *burnin.Record, uuid string) float64 {
 }
 
 // TestLostGPUOnANode: the same over the node's own half, with stand-ins for gpu_burn, which
-// dies of the GPU that the kernel reports, and for nvidia-smi.
+// dies of a GPU, for the kernel's log and for nvidia-smi: each of them can tell of it.
 func TestLostGPUOnANode(t *testing.T) {
 	if _, err := os.Stat("/usr/bin/setsid"); err != nil || os.Geteuid() != 0 {
 		t.Skip("the node's half needs Linux with setsid, and root, so that sudo does not hide the stand-ins: ", err)
 	}
+	for _, row := range []struct {
+		name, dies string // what gpu_burn does first, of GPU 3
+	}{
+		{"the kernel tells", `echo "[99999999.000000] NVRM: Xid (PCI:ADDRESS): 79, pid=1, GPU has fallen off the bus." >>log`},
+		{"nvidia-smi tells", `mv without page`},
+		{"gpu_burn tells", `echo "10.0%  proc'd: 5 (50000 Gflop/s) - 5 (50000 Gflop/s) - 5 (50000 Gflop/s) - -1 (0 Gflop/s)   errors: 0 - 0 - 0 - -1  (DIED!)  temps: 50 C - 50 C - 50 C - -- "`},
+	} {
+		t.Run(row.name, func(t *testing.T) { lostOnANode(t, row.dies) })
+	}
+}
+
+func lostOnANode(t *testing.T, dies string) {
+	t.Helper()
 	m := benchMachine(t)
 	to := judgedAs(t, m)
 	tools := t.TempDir()
-	page, err := nodetest.Wire(m, nodetest.Boot{}).Run(t.Context(), burnin.Command{Line: "nvidia-smi -q -x", Deadline: time.Minute})
-	if err != nil {
-		t.Fatal(err)
+	pages := map[string]string{"page": "", "without": ""}
+	for name := range pages {
+		out, err := nodetest.Wire(m, nodetest.Boot{}).Run(t.Context(), burnin.Command{Line: "nvidia-smi -q -x", Deadline: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages[name] = string(out.Out)
 	}
+	from := strings.Index(pages["page"], "<gpu id=\""+strings.ToUpper("0000"+m.GPUs[3].Address))
+	to4 := strings.Index(pages["page"], "<gpu id=\""+strings.ToUpper("0000"+m.GPUs[4].Address))
+	pages["without"] = pages["page"][:from] + pages["page"][to4:]
 	var list, left strings.Builder
 	for i, g := range m.GPUs {
 		fmt.Fprintf(&list, "GPU %d: NVIDIA (UUID: %s)\n", i, g.UUID)
@@ -183,13 +249,13 @@ func TestLostGPUOnANode(t *testing.T) {
 	}
 	log := filepath.Join(tools, "log")
 	for name, text := range map[string]string{
-		"page": string(page.Out), "list": list.String(), "log": "[    1.000000] Linux version 6.8\n",
+		"page": pages["page"], "without": pages["without"], "list": list.String(), "log": "[    1.000000] Linux version 6.8\n",
 		"nvidia-smi": "#!/bin/sh\ncase \"$*\" in *-q*-x*) cat " + tools + "/page ;; esac\n",
 		"dmesg":      "#!/bin/sh\ncase $1 in --help) echo ' -w, --follow' ;; --follow) exec tail -n +1 -f " + log + " ;; *) cat " + log + " ;; esac\n",
 		"gpu_burn": `#!/bin/sh
 cd ` + tools + ` && cat list
 if [ -z "${CUDA_VISIBLE_DEVICES:-}" ]; then
-	echo "[99999999.000000] NVRM: Xid (PCI:` + strings.TrimSuffix(m.GPUs[3].Address, ".0") + `): 79, pid=1, GPU has fallen off the bus." >>log
+	` + strings.Replace(dies, "ADDRESS", strings.TrimSuffix(m.GPUs[3].Address, ".0"), 1) + `
 	kill -SEGV $$
 fi
 row() { n=$(echo "$CUDA_VISIBLE_DEVICES" | tr , '\n' | wc -l); out=$1; while [ "$n" -gt 1 ]; do out="$out - $1"; n=$((n - 1)); done; echo "$out"; }

@@ -130,7 +130,13 @@ func loadedOn(r *Readings, p *profiles.Profile) []Finding {
 		return nil
 	}
 	var out []Finding
-	for _, part := range gpuParts(r, p) {
+	parts := gpuParts(r, p)
+	for _, d := range r.rec.Meta.Dropped {
+		if !slices.ContainsFunc(parts, func(g gpuPart) bool { return d.is(g.Address, g.UUID) }) { // it is told all the same
+			parts = append(slices.Clip(parts), gpuPart{Part: Part{Class: gpuClass(p), Name: "GPU " + firstWord(d.Address, d.UUID), Address: d.Address, Serial: d.Serial}, UUID: d.UUID})
+		}
+	}
+	for _, part := range parts {
 		drop := dropOf(r, part.Part, part.UUID)
 		secs, refs := loadedFor(r.rec, part.UUID, drop)
 		f := About("gpu.compute", "loaded", part.Part, refs...)

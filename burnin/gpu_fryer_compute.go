@@ -29,10 +29,11 @@ func fryerSays(r *Readings, p *profiles.Profile) []Finding {
 		g := &l.GPUs[i]
 		part := toolGPU(parts, GPUFryer.Spec.Name, "", g.UUID, i)
 		about := func(quantity string) Finding { return About(check, quantity, part, reading.Ref) }
-		if dropOf(r, part, g.UUID) != nil {
-			continue // see below
-		}
 		tested[part.Name] = true
+		if drop := dropOf(r, part, g.UUID); drop != nil {
+			out = append(out, About(check, "computed", part, reading.Ref).Judged(Fail, "gave up under load: "+drop.Why))
+			continue
+		}
 		computed := l.computed(about("computed"), g, p)
 		if blame := l.blames(i); computed.Verdict == Pass && blame != "" && len(g.Slowed) == 0 {
 			computed = computed.Missing(errors.New("gpu-fryer calls it not healthy, for what nothing else here judges: " + blame))
@@ -47,10 +48,17 @@ func fryerSays(r *Readings, p *profiles.Profile) []Finding {
 		rates = append(rates, rate)
 	}
 	out = append(out, withSiblings(rates, p.GPU.Siblings)...)
-	untested := errors.New("gpu-fryer did not test this GPU")
+	return append(out, notFried(r, p, tested, reading)...)
+}
+
+// notFried are the GPUs that gpu-fryer did not test.
+func notFried(r *Readings, p *profiles.Profile, tested map[string]bool, reading Reading[FryerLog]) []Finding {
+	const check = "gpu.compute"
+	var out []Finding
+	parts, untested := gpuParts(r, p), errors.New("gpu-fryer did not test this GPU")
 	if len(r.rec.Meta.Dropped) == 0 {
 		want, _ := wantedGPUs(p)
-		for i := len(l.GPUs); i < want; i++ {
+		for i := len(reading.Value.GPUs); i < want; i++ {
 			out = append(out, About(check, "computed", toolGPU(parts, GPUFryer.Spec.Name, "", "", i), reading.Ref).Missing(untested))
 		}
 		return out
@@ -58,9 +66,10 @@ func fryerSays(r *Readings, p *profiles.Profile) []Finding {
 	for _, part := range parts {
 		f := About(check, "computed", part.Part, reading.Ref)
 		switch drop := dropOf(r, part.Part, part.UUID); {
+		case tested[part.Name]:
 		case drop != nil:
 			out = append(out, f.Judged(Fail, "gave up under load: "+drop.Why))
-		case !tested[part.Name]:
+		default:
 			out = append(out, f.Missing(untested))
 		}
 	}

@@ -60,3 +60,31 @@ func TestGPUFryerCommand(t *testing.T) {
 		}
 	}
 }
+
+// TestGPUFryerLosesAGPU: begun again without the GPU that was lost it proves the others by
+// what it said last, with what slowed them before.
+func TestGPUFryerLosesAGPU(t *testing.T) {
+	const ids = "GPU-11111111-2222-3333-4444-00000000000"
+	const one, lost, hot = "gpu.compute/computed/GPU (gpu-fryer 0)", "gpu.compute/loaded/GPU " + ids + "1", "gpu.compute/slowed_hw_thermal/GPU (gpu-fryer 0)"
+	again := strings.SplitAfter(fryerHead, "\n")[0] + "Using precision(s): FP32  \n" +
+		strings.Repeat("340 (373833 Gflops/s) | Temperatures: 50°C | Throttling: None\n", 3) + fryerTail[:strings.Index(fryerTail, "GPU #1")] + fryerWell
+	for _, c := range []struct {
+		name, first, again string
+		want               map[string]string
+	}{
+		{"the other is well", fryerHead + fryerBoth, again, map[string]string{one: "pass", lost: "fail"}},
+		{"the other was hot before", fryerHead + strings.Replace(fryerBoth, "None - None", "Thermal HW - None", 1), again, map[string]string{one: "pass", hot: "fail", lost: "fail"}},
+		{"cut again", fryerHead + fryerBoth, again[:strings.LastIndex(again, "GPU #0:")], map[string]string{"gpu.compute/computed/GPU (gpu-fryer 0)": "not_run", lost: "fail"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rec := loadPage("gpu-fryer", c.first, "", 139)
+			next := *loadPage("gpu-fryer", c.again, "", 0).Evidence[0]
+			next.Instance, next.Command = "2", visible+ids+"0\nexec gpu-fryer"
+			rec.Evidence = append(rec.Evidence, &next)
+			rec.Meta.Dropped = []Drop{{UUID: ids + "1", Why: "it fell off the bus (XID 79)"}}
+			p := *gpuProfile(t, "hgx-h100-8")
+			p.GPU.Count = ratedLimit(profiles.Equal, 2, profiles.Count)
+			wantAnswers(t, judged(t, rec, &p, newGPUParts, gpuCompute), c.want, false)
+		})
+	}
+}
