@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	kgzip "github.com/klauspost/compress/gzip" // reads twice as fast; what is written stays as it was, byte by byte
 )
 
 // Pack writes the folder of an attempt as a .tar.gz that LoadRecord reads. The
@@ -78,7 +80,7 @@ func folderName(machine string) string {
 // readTar reads the wanted files of a .tar.gz into memory; nothing is ever unpacked to
 // disk, so nothing can escape.
 func readTar(r io.Reader) (*fileSet, error) {
-	gz, err := gzip.NewReader(r)
+	gz, err := kgzip.NewReader(r)
 	if err != nil {
 		return nil, fmt.Errorf("want a folder or a .tar.gz: %w", err)
 	}

@@ -44,7 +44,7 @@ func (r *Readings) boots() []bootReadings {
 func (b *bootReadings) judge(c Check, p *profiles.Profile, s *profiles.Spec) []Finding {
 	phase := string(b.Phase())
 	words := strings.NewReplacer(string(PhaseBefore)+"/", phase+"/", "in phase "+string(PhaseBefore), "in phase "+phase, "(before the test)", "(since that boot)")
-	fs := judgeSafely(c, b.Readings, p, s)
+	fs := slices.Clone(judgeSafely(c, b.Readings, p, s))
 	for i := range fs {
 		f := b.believed(fs[i])
 		f.NotRun, f.Why = words.Replace(f.NotRun), words.Replace(f.Why)

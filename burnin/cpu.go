@@ -55,7 +55,7 @@ func judgeComputing(r *Readings) Finding {
 	stress := Read(r, StressNG, PhaseLoad)
 	f := About("cpu", "computing", processorsPart, stress.Ref)
 	switch {
-	case !stress.OK() && r.rec.find(PhaseLoad, "cpu-loop", "") != nil:
+	case !stress.OK() && r.find(PhaseLoad, "cpu-loop", "") != nil:
 		return f.Missing(errors.New(notThere(StressNG.Spec.Tool) + "; another load kept the processors busy, and compares nothing"))
 	case !stress.OK():
 		return f.Missing(stress.Err)

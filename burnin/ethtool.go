@@ -74,7 +74,6 @@ func (r *EthtoolReport) At(name string) *EthtoolPort {
 
 var (
 	ethtoolHead  = regexp.MustCompile(`^Settings for (\S+):$`)
-	ethtoolField = regexp.MustCompile(`^([^:]+?)\s*:\s*(.*)$`)
 	ethtoolSpeed = regexp.MustCompile(`^(\d+)Mb/s`)
 )
 
@@ -103,10 +102,12 @@ type ethtoolReader struct {
 }
 
 func (r *ethtoolReader) line(line string) {
-	if m := ethtoolHead.FindStringSubmatch(line); m != nil {
-		r.report.Ports = append(r.report.Ports, EthtoolPort{Name: m[1], Counters: map[string]Opt[float64]{}})
-		r.section = "link"
-		return
+	if strings.HasPrefix(line, "Settings for ") {
+		if m := ethtoolHead.FindStringSubmatch(line); m != nil {
+			r.report.Ports = append(r.report.Ports, EthtoolPort{Name: m[1], Counters: map[string]Opt[float64]{}})
+			r.section = "link"
+			return
+		}
 	}
 	switch {
 	case line == "#module":
@@ -116,21 +117,23 @@ func (r *ethtoolReader) line(line string) {
 		r.section = "counters"
 		return
 	}
-	m := ethtoolField.FindStringSubmatch(line)
-	if m == nil || len(r.report.Ports) == 0 {
+	name, value, ok := strings.Cut(line, ":")
+	if !ok || name == "" || len(r.report.Ports) == 0 {
 		return
 	}
+	const blanks = " \t\f\r"
+	name, value = strings.TrimRight(name, blanks), strings.TrimLeft(value, blanks)
 	port := &r.report.Ports[len(r.report.Ports)-1]
-	if m[1] == "Identifier" { // -m without our mark
+	if name == "Identifier" { // -m without our mark
 		r.section = "module"
 	}
 	switch r.section {
 	case "counters":
-		port.Counters[m[1]] = optCount(m[2])
+		port.Counters[name] = optCount(value)
 	case "module":
-		port.Module.field(m[1], m[2])
+		port.Module.field(name, value)
 	default:
-		port.field(m[1], m[2])
+		port.field(name, value)
 	}
 }
 

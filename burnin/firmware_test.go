@@ -170,7 +170,7 @@ func TestFirmwareAfterAnUpdate(t *testing.T) {
 	r := firmwareRecord("bmc-inventory", entries(map[string]string{"BMC": "1"}))
 	after := &Evidence{Probe: "firmware", Phase: PhaseBMC, Out: entries(map[string]string{"BMC": "2"}), Source: FromBMC, Ended: EndedExit}
 	r.rec.Evidence = append(r.rec.Evidence, after)
-	if got := judgeFirmware(r, p, nil); got[0].Verdict != Pass || got[0].Measured != "2" {
+	if got := judgeFirmware(NewReadings(r.rec), p, nil); got[0].Verdict != Pass || got[0].Measured != "2" {
 		t.Errorf("%+v, want version 2", got[0])
 	}
 	after.Out = nil

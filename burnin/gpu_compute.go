@@ -145,7 +145,7 @@ func computedByDCGM(r *Readings, p *profiles.Profile) []Finding {
 // GPUs busy, and compares nothing.
 func computedBy(r *Readings, why error) error {
 	for _, l := range Loads() {
-		e := r.rec.find(PhaseLoad, l.Name, "")
+		e := r.find(PhaseLoad, l.Name, "")
 		if isGPU(l.Busy[0]) && l.Alone == 0 && l.Name != GPUBurn.Spec.Name && e != nil && e.Ended != EndedNoTool {
 			return fmt.Errorf("%s; %s kept the GPUs busy, and compares nothing", notThere(GPUBurn.Spec.Tool), strings.TrimSuffix(l.Tool, "12"))
 		}

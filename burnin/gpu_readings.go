@@ -28,7 +28,7 @@ func nvidiaLogs(r *Readings) []Reading[NvidiaLog] {
 // handed over.
 func phaseReadings[T any](r *Readings, p Probe[T]) []Reading[T] {
 	var out []Reading[T]
-	ran := slices.ContainsFunc(r.rec.Evidence, func(e *Evidence) bool { return e.Probe == p.Spec.Name && e.Instance == "" })
+	ran := r.probes[p.Spec.Name]
 	for _, phase := range machinePhases {
 		reading := Read(r, p, phase)
 		// What is sampled prints nothing else. Where the tool was missing nothing was sampled.
@@ -45,9 +45,7 @@ func phaseReadings[T any](r *Readings, p Probe[T]) []Reading[T] {
 // loaded reports whether the record is of a run under load, so that every probe
 // must have run again behind it. Loose files are not a run.
 func (r *Readings) loaded() bool {
-	return r.Coverage() != CoverPartial && slices.ContainsFunc(r.rec.Evidence, func(e *Evidence) bool {
-		return e.Phase == PhaseLoad
-	})
+	return r.Coverage() != CoverPartial && r.strain
 }
 
 // pciTrees returns what sysfs and lspci show of the PCI bus, sysfs first.
@@ -65,7 +63,7 @@ func pciTrees(r *Readings) []Reading[*PCITree] {
 
 // nvidiaSamples returns the samples taken under load; without any it is empty.
 func nvidiaSamples(r *Readings) []SampleReading[NvidiaLog] {
-	e := r.rec.find(PhaseLoad, NvidiaSMI.Spec.Name, "")
+	e := r.find(PhaseLoad, NvidiaSMI.Spec.Name, "")
 	if e == nil || len(e.Samples) == 0 {
 		return nil
 	}

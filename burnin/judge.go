@@ -81,29 +81,34 @@ func (j *Judgement) add(r *Readings, c Check, p *profiles.Profile, s *profiles.S
 		findings = []Finding{About(c.Name, "all", Part{Class: ClassMachine, Name: "machine"}).
 			Missing(fmt.Errorf("the check %s gave no answer; this is a fault of rackproof, please report it", c.Name))}
 	}
-	for i, f := range findings {
-		findings[i] = r.believed(f)
+	j.Findings = slices.Grow(j.Findings, len(findings))
+	for _, f := range findings {
+		j.put(r.believed(f), s, p)
 	}
-	j.sort(findings, s, p)
+	j.NotTested = slices.Compact(j.NotTested)
 }
 
 // sort puts findings where they belong by their scope and whether they were measured.
 func (j *Judgement) sort(findings []Finding, s *profiles.Spec, p *profiles.Profile) {
 	j.Findings = slices.Grow(j.Findings, len(findings))
 	for _, f := range findings {
-		if f.Scope == "" {
-			f.Scope = s.ScopeOf(f.Check, f.Quantity)
-		}
-		switch {
-		case f.Scope == profiles.OutOfScope:
-			j.NotTested = append(j.NotTested, f.Check+"/"+f.Quantity+": out of scope of spec "+s.Name)
-		case f.NotRun != "":
-			j.NotRun = append(j.NotRun, NotRun{Check: f.Check, Quantity: f.Quantity, Part: f.Part, Why: f.NotRun, Scope: f.Scope})
-		default:
-			j.Findings = append(j.Findings, withAdvice(f, p))
-		}
+		j.put(f, s, p)
 	}
 	j.NotTested = slices.Compact(j.NotTested)
+}
+
+func (j *Judgement) put(f Finding, s *profiles.Spec, p *profiles.Profile) {
+	if f.Scope == "" {
+		f.Scope = s.ScopeOf(f.Check, f.Quantity)
+	}
+	switch {
+	case f.Scope == profiles.OutOfScope:
+		j.NotTested = append(j.NotTested, f.Check+"/"+f.Quantity+": out of scope of spec "+s.Name)
+	case f.NotRun != "":
+		j.NotRun = append(j.NotRun, NotRun{Check: f.Check, Quantity: f.Quantity, Part: f.Part, Why: f.NotRun, Scope: f.Scope})
+	default:
+		j.Findings = append(j.Findings, withAdvice(f, p))
+	}
 }
 
 // dropOtherMachine takes back what was measured on a host that turned out to be
@@ -160,7 +165,7 @@ func judgeSafely(c Check, r *Readings, p *profiles.Profile, s *profiles.Spec) (f
 				Missing(fmt.Errorf("the check %s broke (%v); this is a fault of rackproof, please report it with the evidence", c.Name, v))}
 		}
 	}()
-	return c.Judge(r, p, s)
+	return r.answer(c.Name, p, s, c.Judge)
 }
 
 // addUnknownChecks lists what the spec asks for and this version cannot check: a

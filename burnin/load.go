@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rackproof/rackproof/profiles"
@@ -117,8 +118,17 @@ func hasClass(c Class, f *Facts, p *profiles.Profile) bool {
 
 // isLoad reports whether evidence of the phase load is what a load printed.
 func isLoad(probe string) bool {
-	return probe == loadsProbe || slices.ContainsFunc(Loads(), func(l Load) bool { return l.Name == probe })
+	return probe == loadsProbe || slices.Contains(loadNames(), probe)
 }
+
+// loadNames are the names of Loads: every output is asked whether it is of one of them.
+var loadNames = sync.OnceValue(func() []string {
+	var names []string
+	for _, l := range Loads() {
+		names = append(names, l.Name)
+	}
+	return names
+})
 
 func isGPU(c Class) bool { return c == ClassSXM || c == ClassPCIeGPU }
 

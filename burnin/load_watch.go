@@ -13,7 +13,7 @@ import (
 // nothing, or nil. Without samples at all there is nothing to judge here: what needs
 // them says so itself.
 func watched[T any](r *Readings, check string, part Part, p Probe[T], useless func(T) error, limit *profiles.Limit) []Finding {
-	e := r.rec.find(PhaseLoad, p.Spec.Name, "")
+	e := r.find(PhaseLoad, p.Spec.Name, "")
 	if e == nil || len(e.Samples) == 0 {
 		return nil
 	}

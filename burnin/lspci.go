@@ -64,8 +64,8 @@ func parseLSPCI(e *Evidence) (*PCITree, error) {
 	for line := range strings.Lines(string(body)) {
 		line = strings.TrimRight(line, " \r\n")
 		if !strings.HasPrefix(line, "\t") { // most lines are of a device already named
-			if m := lspciHead.FindStringSubmatch(line); m != nil {
-				t.Devices = append(t.Devices, lspciDevice(normalAddress(m[1]), m[2]))
+			if address, head, ok := lspciHeadOf(line); ok {
+				t.Devices = append(t.Devices, lspciDevice(address, head))
 				d = &t.Devices[len(t.Devices)-1]
 				continue
 			}
@@ -82,6 +82,18 @@ func parseLSPCI(e *Evidence) (*PCITree, error) {
 		d.Parent = behind[busOf(d.Address)]
 	}
 	return t.indexed(), nil
+}
+
+// lspciHeadOf reads the first line about a device.
+func lspciHeadOf(line string) (address, head string, ok bool) {
+	if address, head, _ := strings.Cut(line, " "); head != "" && isNormalAddress(address) { // as -D prints it
+		return address, head, true
+	}
+	m := lspciHead.FindStringSubmatch(line)
+	if m == nil {
+		return "", "", false
+	}
+	return normalAddress(m[1]), m[2], true
 }
 
 // busOf cuts an address to its domain and bus.
@@ -103,8 +115,10 @@ func lspciDevice(address, head string) PCIDevice {
 	if code == "" {
 		code = lspciClasses[class]
 	}
-	if n := lspciNumeric.FindStringSubmatch(rest); n != nil && len(class) == 4 { // lspci -n
-		code, d.Vendor, d.Device = class, n[1], n[2]
+	if len(class) == 4 { // lspci -n
+		if n := lspciNumeric.FindStringSubmatch(rest); n != nil {
+			code, d.Vendor, d.Device = class, n[1], n[2]
+		}
 	}
 	d.Class = code
 	if rev := lspciRev.FindStringSubmatchIndex(rest); rev != nil {
@@ -178,15 +192,24 @@ func (d *PCIDevice) setLink(l PCILink) {
 }
 
 func lspciLinkState(text string) PCILink {
-	m := lspciLink.FindStringSubmatch(text)
-	if m == nil {
+	_, link, _ := strings.Cut(text, "Speed ")
+	speed, rest, ok := strings.Cut(link, ", Width x")
+	if !ok {
 		return PCILink{}
 	}
-	width, err := strconv.Atoi(m[2])
+	digits := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
+	if speed == "" || digits == "" || strings.ContainsAny(speed, ",()") { // a mark stands behind the speed
+		m := lspciLink.FindStringSubmatch(text)
+		if m == nil {
+			return PCILink{}
+		}
+		speed, digits = m[1], m[2]
+	}
+	width, err := strconv.Atoi(digits)
 	if err != nil {
 		return PCILink{}
 	}
-	return PCILink{Speed: pciSpeed(m[1]), Width: width}
+	return PCILink{Speed: pciSpeed(speed), Width: width}
 }
 
 // leadingNumber reads the number that a text begins with; zero when it has none.

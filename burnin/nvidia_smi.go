@@ -118,7 +118,9 @@ var errNvidiaOther = errors.New("this is no output of nvidia-smi -q, -q -x or --
 
 func parseNvidiaSMI(e *Evidence) (NvidiaLog, error) {
 	body, ended := e.Body()
-	body = bytes.ReplaceAll(body, []byte("\r\n"), []byte("\n"))
+	if bytes.IndexByte(body, '\r') >= 0 {
+		body = bytes.ReplaceAll(body, []byte("\r\n"), []byte("\n"))
+	}
 	log, err := parseNvidiaBody(body, ended)
 	log.Library = nvmlVersion(e.ToolVersion)
 	log.Messages = append(log.Messages, nvidiaMessages(string(e.Err), true)...)

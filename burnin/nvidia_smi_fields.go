@@ -26,7 +26,7 @@ func (l *NvidiaLog) fill(root *nvidiaNode) {
 			if g.Lost == "" && isLostWord(n.text) {
 				g.Lost = n.text
 			}
-			r.note(bareWord(n.text) == errWord && !slices.Contains(g.Faults, faultText(n.name, n.text)), n.text, n.name)
+			r.note(isErrWord(n.text) && !slices.Contains(g.Faults, faultText(n.name, n.text)), n.text, n.name)
 		})
 		l.GPUs = append(l.GPUs, g)
 	}

@@ -32,7 +32,7 @@ func judgeNVMeThroughput(r *Readings, p *profiles.Profile, _ *profiles.Spec) []F
 	fio := Read(r, Fio, PhaseLoad)
 	if !fio.OK() {
 		f := About(check, "read", drivesPart, fio.Ref)
-		if r.rec.find(PhaseLoad, "nvme-read", "") != nil {
+		if r.find(PhaseLoad, "nvme-read", "") != nil {
 			return []Finding{f.absent(errors.New(notThere(Fio.Spec.Tool)+"; another load read the drives, and measures nothing"), p.NVMe.ReadRate)}
 		}
 		return []Finding{f.absent(fio.Err, p.NVMe.ReadRate)}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/rackproof/rackproof/profiles"
 )
@@ -49,18 +50,45 @@ const errWord = "err!"
 
 func isFaultWord(s string) bool {
 	s = bareWord(s)
-	return containsAny(s, faultWords) || s == errWord
+	return saysAny(s, faultWords) || lowerIs(s, errWord)
 }
 
-func isLostWord(s string) bool { return containsAny(bareWord(s), lostWords) }
+func isLostWord(s string) bool { return saysAny(bareWord(s), lostWords) }
+
+func isErrWord(s string) bool { return lowerIs(bareWord(s), errWord) }
 
 func isNotMeasured(s string) bool {
 	s = bareWord(s)
-	return s == "" || slices.Contains(notMeasured, s)
+	return s == "" || slices.ContainsFunc(notMeasured, func(word string) bool { return lowerIs(s, word) })
 }
 
-func bareWord(s string) string {
-	return strings.ToLower(strings.Trim(strings.TrimSpace(s), "[]<>"))
+func bareWord(s string) string { return strings.Trim(strings.TrimSpace(s), "[]<>") }
+
+// saysAny reports whether one of words, in lower case, is in s. Nearly all that tools
+// print is shorter than any of them.
+func saysAny(s string, words []string) bool {
+	shortest := len(words[0])
+	for _, w := range words {
+		shortest = min(shortest, len(w))
+	}
+	return len(s) >= shortest && containsAny(strings.ToLower(s), words)
+}
+
+// lowerIs is strings.ToLower(s) == word without a new string.
+func lowerIs(s, word string) bool {
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case c >= utf8.RuneSelf: // what such a character becomes may be shorter
+			return strings.ToLower(s) == word
+		case 'A' <= c && c <= 'Z':
+			c += 'a' - 'A'
+		}
+		if i >= len(word) || c != word[i] {
+			return false
+		}
+	}
+	return len(s) == len(word)
 }
 
 func containsAny(s string, words []string) bool {
@@ -85,6 +113,9 @@ func optWord(text string) Opt[string] {
 // print for "no value" are none.
 func optCount(text string) Opt[float64] {
 	text = strings.TrimSpace(text)
+	if text == "" || text[0] < '0' || text[0] > '9' { // an error would be made only to be dropped
+		return Opt[float64]{Text: text}
+	}
 	number, _, _ := strings.Cut(text, " ")
 	v, err := strconv.ParseUint(strings.TrimSuffix(number, "x"), 10, 64)
 	if err != nil || v == math.MaxUint32 || v >= 1<<62 {
@@ -100,6 +131,9 @@ func optQuantity(text string, want, fallback profiles.Unit) Opt[float64] {
 	number, unit, _ := strings.Cut(text, " ")
 	if n, ok := strings.CutSuffix(number, "%"); ok {
 		number, unit = n, "%"
+	}
+	if number == "" || !strings.ContainsRune("+-.0123456789", rune(number[0])) {
+		return Opt[float64]{Text: text}
 	}
 	v, err := strconv.ParseFloat(number, 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {

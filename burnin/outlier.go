@@ -28,19 +28,26 @@ var compared = []struct {
 	least           func(*profiles.Outlier) *profiles.Limit
 	judge           func(*Readings, *profiles.Profile, *profiles.Spec) []Finding
 }{
-	{"gpu.thermal", "margin", profiles.Celsius, false, true, leastTemperature, judgeGPUThermal},
-	{"gpu.thermal", "temperature", profiles.Celsius, true, false, leastTemperature, judgeGPUThermal},
-	{"gpu.thermal", "memory_temperature", profiles.Celsius, true, false, leastTemperature, judgeGPUThermal},
-	{"gpu.power", "draw", profiles.Watt, true, true, func(o *profiles.Outlier) *profiles.Limit { return o.Power }, judgeGPUPower},
-	{"gpu.clocks", "sm", profiles.MHz, false, true, func(o *profiles.Outlier) *profiles.Limit { return o.Clock }, judgeGPUClocks},
-	{gpuCopyName, "host_to_device", profiles.GBPerSecond, false, true, leastRate, judgeGPUCopy},
-	{gpuCopyName, "device_to_host", profiles.GBPerSecond, false, true, leastRate, judgeGPUCopy},
-	{gpuCopyName, "peer", profiles.GBPerSecond, false, true, leastRate, judgeGPUCopy},
-	{gpuCopyName, "local", profiles.GBPerSecond, false, true, leastRate, judgeGPUCopy},
-	{"gpu.compute", "rate", profiles.GFLOPS, false, true, leastRate, judgeGPUCompute},
-	{"nvme.health", "temperature_under_load", profiles.Celsius, true, false, leastTemperature, judgeNVMeHealth},
-	{"nvme.throughput", "read", profiles.MBPerSecond, false, true, leastRate, judgeNVMeThroughput},
+	{"gpu.thermal", "margin", profiles.Celsius, false, true, leastTemperature, answerOf(gpuThermal)},
+	{"gpu.thermal", "temperature", profiles.Celsius, true, false, leastTemperature, answerOf(gpuThermal)},
+	{"gpu.thermal", "memory_temperature", profiles.Celsius, true, false, leastTemperature, answerOf(gpuThermal)},
+	{"gpu.power", "draw", profiles.Watt, true, true, func(o *profiles.Outlier) *profiles.Limit { return o.Power }, answerOf(gpuPower)},
+	{"gpu.clocks", "sm", profiles.MHz, false, true, func(o *profiles.Outlier) *profiles.Limit { return o.Clock }, answerOf(gpuClocks)},
+	{gpuCopyName, "host_to_device", profiles.GBPerSecond, false, true, leastRate, answerOf(gpuCopy)},
+	{gpuCopyName, "device_to_host", profiles.GBPerSecond, false, true, leastRate, answerOf(gpuCopy)},
+	{gpuCopyName, "peer", profiles.GBPerSecond, false, true, leastRate, answerOf(gpuCopy)},
+	{gpuCopyName, "local", profiles.GBPerSecond, false, true, leastRate, answerOf(gpuCopy)},
+	{"gpu.compute", "rate", profiles.GFLOPS, false, true, leastRate, answerOf(gpuCompute)},
+	{"nvme.health", "temperature_under_load", profiles.Celsius, true, false, leastTemperature, answerOf(nvmeHealth)},
+	{"nvme.throughput", "read", profiles.MBPerSecond, false, true, leastRate, answerOf(nvmeThroughput)},
 	{"memory.errors", "counted", profiles.Count, true, false, func(o *profiles.Outlier) *profiles.Limit { return o.Errors }, countedErrors},
+}
+
+// answerOf asks a check that the judgement asks too.
+func answerOf(c Check) func(*Readings, *profiles.Profile, *profiles.Spec) []Finding {
+	return func(r *Readings, p *profiles.Profile, s *profiles.Spec) []Finding {
+		return r.answer(c.Name, p, s, c.Judge)
+	}
 }
 
 func leastTemperature(o *profiles.Outlier) *profiles.Limit { return o.Temperature }

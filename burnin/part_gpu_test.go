@@ -108,7 +108,8 @@ func plantReading(r *Readings, probe string, phase Phase, want bool, value func(
 	}
 	e := &Evidence{Probe: probe, Phase: phase, Ended: EndedExit, Out: []byte("planted")}
 	r.rec.Evidence = append(r.rec.Evidence, e)
-	r.cache[e] = parsed{value: value()}
+	r.index(e)
+	r.cache[e] = parsed{value: value(), ref: e.Ref()}
 }
 
 // A missing GPU that the BMC lists is a fault in its own name.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,7 +48,7 @@ func parsePCISysfs(e *Evidence) (*PCITree, error) {
 			n, err := strconv.Atoi(strings.TrimPrefix(line, pciSysfsEnd))
 			ended = err == nil && n == len(p.tree.Devices)
 		case headed && line != "":
-			fields = slices.AppendSeq(fields[:0], strings.SplitSeq(line, "\t"))
+			fields = appendFields(fields[:0], line)
 			if err := p.line(fields); err != nil {
 				broken = errors.Join(broken, err)
 			}
@@ -64,6 +63,18 @@ func parsePCISysfs(e *Evidence) (*PCITree, error) {
 	p.finish()
 	p.tree.Complete = ended
 	return p.tree.indexed(), nil
+}
+
+// appendFields is strings.Split at tabulators, without a list of its own.
+func appendFields(fields []string, line string) []string {
+	for {
+		field, rest, more := strings.Cut(line, "\t")
+		fields = append(fields, field)
+		if !more {
+			return fields
+		}
+		line = rest
+	}
 }
 
 // sysfsParser builds a tree line by line.
@@ -87,9 +98,13 @@ func (p *sysfsParser) line(f []string) error {
 		p.slots = append(p.slots, [2]string{address, f[2]})
 		return nil
 	}
-	i, ok := p.at[normalAddress(address)]
-	if !ok {
-		return fmt.Errorf("a line about %s stands before the device", address)
+	// What is said of a device nearly always stands behind it.
+	i := len(p.tree.Devices) - 1
+	if i < 0 || p.tree.Devices[i].Address != address {
+		var ok bool
+		if i, ok = p.at[normalAddress(address)]; !ok {
+			return fmt.Errorf("a line about %s stands before the device", address)
+		}
 	}
 	return p.detail(&p.tree.Devices[i], kind, f[2:])
 }
@@ -273,10 +288,12 @@ func (d *PCIDevice) addError(f []string) error {
 	if d.Errors == nil {
 		d.Errors = map[string]map[string]uint64{}
 	}
-	if d.Errors[f[0]] == nil {
-		d.Errors[f[0]] = map[string]uint64{}
+	counts := d.Errors[f[0]]
+	if counts == nil {
+		counts = map[string]uint64{}
+		d.Errors[f[0]] = counts
 	}
-	d.Errors[f[0]][f[1]] = n
+	counts[f[1]] = n
 	return nil
 }
 

@@ -75,7 +75,7 @@ func viewPCIe(r *Readings) pcieView {
 
 // addSamples adds the samples of sysfs. One that was cut shows what it shows.
 func (v *pcieView) addSamples(r *Readings) {
-	e := r.rec.find(PhaseLoad, PCISysfs.Spec.Name, "")
+	e := r.find(PhaseLoad, PCISysfs.Spec.Name, "")
 	if e == nil || len(e.Samples) == 0 {
 		v.noLoad = fmt.Errorf("no samples were taken under load")
 		return

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/rackproof/rackproof/profiles"
 )
 
 // Readings gives checks the parsed output of probes, and says why one is absent.
@@ -15,6 +17,11 @@ type Readings struct {
 	mu      sync.Mutex
 	cache   map[*Evidence]parsed
 	samples map[*Evidence]any // slices of SampleReading
+	answers map[asking][]Finding
+
+	found  map[evidenceName]*Evidence
+	probes map[string]bool // of which there is evidence without an instance
+	strain bool            // there is evidence of a load
 
 	gpus   partLists[gpuPart]
 	drives partLists[nvmePart]
@@ -26,11 +33,35 @@ type Readings struct {
 type parsed struct {
 	value any
 	err   error
+	ref   string
+}
+
+type evidenceName struct {
+	phase           Phase
+	probe, instance string
 }
 
 // NewReadings reads from rec, which must not change any more.
 func NewReadings(rec *Record) *Readings {
-	return &Readings{rec: rec, cache: map[*Evidence]parsed{}, samples: map[*Evidence]any{}}
+	r := &Readings{
+		rec: rec, cache: make(map[*Evidence]parsed, len(rec.Evidence)), samples: map[*Evidence]any{}, answers: map[asking][]Finding{},
+		found: make(map[evidenceName]*Evidence, len(rec.Evidence)), probes: map[string]bool{},
+	}
+	for _, e := range slices.Backward(rec.Evidence) { // of two with one name the first counts
+		r.index(e)
+	}
+	return r
+}
+
+func (r *Readings) index(e *Evidence) {
+	r.found[evidenceName{e.Phase, e.Probe, e.Instance}] = e
+	r.probes[e.Probe] = r.probes[e.Probe] || e.Instance == ""
+	r.strain = r.strain || e.Phase == PhaseLoad
+}
+
+// find returns the evidence of a probe in a phase ("" instance matches only ""), or nil.
+func (r *Readings) find(phase Phase, probe, instance string) *Evidence {
+	return r.found[evidenceName{phase, probe, instance}]
 }
 
 // Machine is what provision knows of the machine.
@@ -88,20 +119,19 @@ func ReadAny[T any](r *Readings, p Probe[T], phases ...Phase) Reading[T] {
 }
 
 func readInstance[T any](r *Readings, p Probe[T], phase Phase, instance string) Reading[T] {
-	e := r.rec.find(phase, p.Spec.Name, instance)
+	e := r.find(phase, p.Spec.Name, instance)
 	if e == nil {
 		return Reading[T]{Err: fmt.Errorf("%s: %w in phase %s", p.Spec.Name, ErrNotRun, phase)}
 	}
-	v, err := parseOnce(r, p, e)
-	return Reading[T]{Value: v, Err: err, Ref: e.Ref(), Evidence: e}
+	return readOnce(r, p, e)
 }
 
-func parseOnce[T any](r *Readings, p Probe[T], e *Evidence) (T, error) {
+func readOnce[T any](r *Readings, p Probe[T], e *Evidence) Reading[T] {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c, ok := r.cache[e]; ok {
 		v, _ := c.value.(T)
-		return v, c.err
+		return Reading[T]{Value: v, Err: c.err, Ref: c.ref, Evidence: e}
 	}
 	var (
 		v   T
@@ -110,8 +140,32 @@ func parseOnce[T any](r *Readings, p Probe[T], e *Evidence) (T, error) {
 	if err == nil {
 		v, err = p.Parse(e)
 	}
-	r.cache[e] = parsed{value: v, err: err}
-	return v, err
+	c := parsed{value: v, err: err, ref: e.Ref()}
+	r.cache[e] = c
+	return Reading[T]{Value: v, Err: err, Ref: c.ref, Evidence: e}
+}
+
+// asking is one check asked of one machine. Some are asked twice: by the judgement, and
+// by a check that compares what they measured.
+type asking struct {
+	check   string
+	profile *profiles.Profile
+	spec    *profiles.Spec
+}
+
+// answer is what a check finds, asked once. The slice is shared: read it, do not change it.
+func (r *Readings) answer(check string, p *profiles.Profile, s *profiles.Spec, judge func(*Readings, *profiles.Profile, *profiles.Spec) []Finding) []Finding {
+	key := asking{check, p, s}
+	r.mu.Lock()
+	known, ok := r.answers[key]
+	r.mu.Unlock()
+	if !ok {
+		known = judge(r, p, s)
+		r.mu.Lock()
+		r.answers[key] = known
+		r.mu.Unlock()
+	}
+	return known
 }
 
 // SampleReading is one parsed sample; a sample that could not be parsed carries
@@ -127,7 +181,7 @@ type SampleReading[T any] struct {
 // (a loose file), the capture itself is the only sample. The slice is shared: read
 // it, do not change it.
 func Samples[T any](r *Readings, p Probe[T]) ([]SampleReading[T], error) {
-	e := r.rec.find(PhaseLoad, p.Spec.Name, "")
+	e := r.find(PhaseLoad, p.Spec.Name, "")
 	if e == nil {
 		return nil, fmt.Errorf("%s: %w in phase %s", p.Spec.Name, ErrNotRun, PhaseLoad)
 	}

@@ -30,7 +30,7 @@ func FormatSamples(w io.Writer, samples []Sample) error {
 // errCutSample means that a .samples file ends inside a sample.
 var errCutSample = errors.New("the last sample is cut short")
 
-// ParseSamples reads a .samples file. A file that ends inside a sample, as one
+// ParseSamples reads a .samples file; what it returns are parts of b. A file that ends inside a sample, as one
 // that is still being written does, gives the whole samples and an error.
 func ParseSamples(b []byte) ([]Sample, error) {
 	var samples []Sample
@@ -69,6 +69,6 @@ func nextSample(b []byte) (s Sample, taken int, err error) {
 		return s, 0, fmt.Errorf("no line end after %d bytes", n)
 	}
 	s.At = s.At.UTC()
-	s.Out = bytes.Clone(rest[:n])
+	s.Out = rest[:n:n]
 	return s, len(head) + 1 + int(n) + 1, nil
 }

@@ -83,7 +83,7 @@ func watchSensors(r *Readings, p *profiles.Profile) *sensorWatch {
 // addSamples adds the readings that were taken while the load ran. One that failed
 // is no loss among many.
 func (w *sensorWatch) addSamples(r *Readings) (taken int) {
-	e := r.rec.find(PhaseLoad, BMCSensors.Spec.Name, "")
+	e := r.find(PhaseLoad, BMCSensors.Spec.Name, "")
 	if e == nil || len(e.Samples) == 0 {
 		return 0
 	}

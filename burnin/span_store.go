@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -102,7 +101,11 @@ func inSpan(name string) (span, rest string, ok bool) {
 
 // readSpanEvidence reads one evidence of an earlier span.
 func readSpanEvidence(span, rel string, get func(string) []byte) (*Evidence, error) {
-	e, err := readEvidence(rel, func(name string) []byte { return get(path.Join(span, name)) })
+	folder := ""
+	if span != "" {
+		folder = span + "/"
+	}
+	e, err := readEvidence(rel, func(name string) []byte { return get(folder + name) })
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", span, err)
 	}

@@ -120,7 +120,11 @@ func readRecord(source string, files *fileSet) (*Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read evidence %s: %w", source, err)
 	}
-	get := func(name string) []byte { return files.byName[path.Join(top, name)] }
+	folder := ""
+	if top != "." {
+		folder = top + "/"
+	}
+	get := func(name string) []byte { return files.byName[folder+name] }
 	rec := &Record{Profile: get(profileFile), Spec: get(specFile), Manifest: get(ManifestFile)}
 	if rec.Meta, err = parseMeta(get(metaFile)); err != nil {
 		return nil, fmt.Errorf("%s: %s: %w", source, metaFile, err)
@@ -130,12 +134,12 @@ func readRecord(source string, files *fileSet) (*Record, error) {
 			return nil, fmt.Errorf("%s: %s: %w", source, machineFile, err)
 		}
 	}
-	for name := range files.byName {
-		span, rel, ok := within(top, name)
-		if !ok || path.Ext(rel) != ".json" || path.Dir(rel) == "." {
+	for _, ref := range evidenceIn(files, folder) {
+		span, rel, ok := inSpan(ref)
+		if !ok {
 			continue
 		}
-		e, err := readSpanEvidence(span, rel, get)
+		e, err := readSpanEvidence(span, rel+".json", get)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", source, err)
 		}
@@ -145,20 +149,20 @@ func readRecord(source string, files *fileSet) (*Record, error) {
 		}
 		rec.Evidence = append(rec.Evidence, e)
 	}
-	for _, list := range [][]*Evidence{rec.Evidence, rec.Earlier} {
-		slices.SortFunc(list, func(a, b *Evidence) int { return strings.Compare(a.Ref(), b.Ref()) })
-	}
 	return rec, nil
 }
 
-// within is inSpan of a file below top.
-func within(top, name string) (span, rel string, ok bool) {
-	if top != "." {
-		if name, ok = strings.CutPrefix(name, top+"/"); !ok {
-			return "", "", false
+// evidenceIn returns the refs of all evidence in a folder, sorted.
+func evidenceIn(files *fileSet, folder string) []string {
+	refs := make([]string, 0, len(files.byName)/2)
+	for name := range files.byName {
+		rel, below := strings.CutPrefix(name, folder)
+		if ref, is := strings.CutSuffix(rel, ".json"); below && is {
+			refs = append(refs, ref)
 		}
 	}
-	return inSpan(name)
+	slices.Sort(refs)
+	return refs
 }
 
 // findAttempt returns the folder that holds evidence.json.
