@@ -82,7 +82,9 @@ func (b *burn) phases(ctx context.Context) error {
 	err := b.phase(ctx, PhaseBefore)
 	if err == nil && b.Duration > 0 {
 		if err = b.load(ctx); err == nil {
-			err = b.phase(ctx, PhaseAfter)
+			if err = b.phase(ctx, PhaseAfter); err == nil {
+				err = b.tryMIG(ctx)
+			}
 		}
 	}
 	return err

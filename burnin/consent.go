@@ -6,11 +6,12 @@ import (
 	"github.com/rackproof/rackproof/profiles"
 )
 
-// Consent is what a person allows to be written on one machine, in words that name it: a
+// Consent is what a person allows to be written or set on one machine, in words that name it: a
 // spec that asks for writes asks for nothing until somebody has said on which disks.
 type Consent struct {
 	Disks   []string // serial numbers of NVMe drives that may be written over
-	Refused string   // why it does not hold, though it was given; nothing is written then
+	MIG     bool     // the GPUs may be cut into instances for a while, or as the profile says for good
+	Refused string   // why it does not hold, though it was given; nothing is written or set then
 }
 
 // LoadsFor leaves out of loads what measures for checks that the spec does not ask for,
@@ -26,6 +27,12 @@ func LoadsFor(loads []Load, s *profiles.Spec, c Consent) []Load {
 				continue
 			}
 			l.Command, l.Disks = nvmeWrite(c), slices.Clone(c.Disks)
+		}
+		if l.Behind {
+			if !c.MIG {
+				continue
+			}
+			l.Command = migTrial(c)
 		}
 		out = append(out, l)
 	}

@@ -4,11 +4,11 @@ import "github.com/rackproof/rackproof/profiles"
 
 // gpuMIG asks for the mode of multi-instance GPU, now and after the next reset:
 // a GPU that is cut into instances has no NVLink and is not measured whole. Where the
-// order wants instances, it asks which there are.
+// order wants instances, it asks which there are, or (mig_leave) whether they can be made.
 var gpuMIG = Check{
 	Name:   "gpu.mig",
 	Title:  "Multi-instance mode is as the profile wants it",
-	Probes: []string{NvidiaSMI.Spec.Name, MIGDevices.Spec.Name},
+	Probes: []string{NvidiaSMI.Spec.Name, MIGDevices.Spec.Name, migTrialName},
 	Judge:  judgeGPUMIG,
 }
 
@@ -24,5 +24,5 @@ func judgeGPUMIG(r *Readings, p *profiles.Profile, _ *profiles.Spec) []Finding {
 			func(g *NvidiaGPU) Opt[string] { return g.MIG.Current }, p.GPU.MIG),
 		askWord("mode_pending", "multi-instance mode will be %v after the next reset",
 			func(g *NvidiaGPU) Opt[string] { return g.MIG.Pending }, p.GPU.MIG),
-	), ClassSetting), migLayouts(r, p)...)
+	), ClassSetting), append(migLayouts(r, p), migTrials(r, p)...)...)
 }

@@ -196,7 +196,7 @@ func hostParsers() map[string]func(*Evidence) error {
 		"memory-stress": quiet(parseMemoryStress), "fio": quiet(parseFio), "stress-ng": quiet(parseStressNG),
 		"ib-status": quiet(parseIBStatus), "raid": quiet(parseRAIDStatus), "stream": quiet(parseStream), "mig": quiet(parseMIG), "filesystems": quiet(parseFilesystems), "containers": quiet(parseContainers), "service-endpoint": quiet(parseService),
 		"gdsio": quiet(parseGDSIO), "ib-bandwidth": quiet(parsePairRate), "gds-stats": quiet(parseGDSStats),
-		"nvbandwidth": quiet(parseNVBandwidth), "nccl": quiet(parseNCCL), "dcgm": quiet(parseDCGM), "gpu-burn": quiet(parseGPUBurn), "gpu-fryer": quiet(parseGPUFryer), "stress-ng-memory": quiet(parseStressNG), "nvme-write": quiet(parseNVMeWrite),
+		"nvbandwidth": quiet(parseNVBandwidth), "nccl": quiet(parseNCCL), "dcgm": quiet(parseDCGM), "gpu-burn": quiet(parseGPUBurn), "gpu-fryer": quiet(parseGPUFryer), "stress-ng-memory": quiet(parseStressNG), "nvme-write": quiet(parseNVMeWrite), "mig-trial": quiet(parseMIGTrial),
 	}
 }
 

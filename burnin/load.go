@@ -20,9 +20,10 @@ type Load struct {
 	// Alone is how long at most a load may take that measures: it runs before those
 	// that keep parts busy and beside nothing else, and ends when it has measured.
 	// Zero is a load that goes on for as long as the parts are to be busy.
-	Alone time.Duration
-	Check string   // the check that a load which runs alone measures for; see LoadsFor
-	Disks []string // serial numbers of the disks that it writes to; see Consent
+	Alone  time.Duration
+	Behind bool     // it is no load: it changes a setting when all is measured, see tryMIG
+	Check  string   // the check that a load which runs alone measures for; see LoadsFor
+	Disks  []string // serial numbers of the disks that it writes to; see Consent
 	// Command returns the POSIX shell line; it ends by itself after d with exit
 	// status 0. It writes to no disk but Disks and changes no setting; its working
 	// folder is in memory and removed afterwards.
@@ -50,6 +51,7 @@ func Loads() []Load {
 		{Name: "gpu-fryer", Busy: gpuClasses, Tool: "gpu-fryer", Command: gpuFryer, Bad: gpuFryerBad},
 		{Name: "dcgm-load", Busy: gpuClasses, Tool: "dcgmproftester12", Command: dcgmLoad},
 		{Name: "nvbandwidth-load", Busy: gpuClasses, Tool: "nvbandwidth", Command: nvbandwidthLoop},
+		{Name: migTrialName, Busy: gpuClasses, Tool: "nvidia-smi", Behind: true, Check: "gpu.mig", Command: migTrial(Consent{})},
 	}
 }
 
@@ -64,7 +66,7 @@ var gpuClasses = []Class{ClassSXM, ClassPCIeGPU}
 // no tool is there. A load without a first choice on the node is returned in missing, so
 // that the record says which program was not found.
 func choose(loads []Load, f *Facts, p *profiles.Profile) (chosen, missing []Load) {
-	loads = ordered(loads, p.Load.Order)
+	loads = slices.DeleteFunc(ordered(loads, p.Load.Order), func(l Load) bool { return l.Behind })
 	served := map[Class]bool{}
 	for _, l := range loads {
 		class := l.Busy[0]
@@ -162,7 +164,7 @@ func Notice(f *Facts, loads []Load, p *profiles.Profile, d time.Duration, onFail
 	if len(measures) > 0 {
 		fmt.Fprintf(&s, "first measure with %s, then ", list(measures))
 	}
-	fmt.Fprintf(&s, "load %s for %s. %s %s", list(parts), span(d), faultNotice(onFail), writesTo(chosen))
+	fmt.Fprintf(&s, "load %s for %s. %s %s", list(parts), span(d), faultNotice(onFail), migNotice(writesTo(chosen), f, loads, p))
 	for _, l := range missing {
 		s.WriteString(" " + l.missed())
 	}

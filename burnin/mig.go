@@ -12,12 +12,12 @@ import (
 )
 
 // MIGDevices lists the instances of every GPU, by nvidia-smi -L. It is asked where the
-// profile wants a layout.
+// profile wants a layout to be there; one that is tried, the trial lists.
 var MIGDevices = Probe[MIGList]{
 	Spec: ProbeSpec{
 		Name: "mig",
 		Command: func(p *profiles.Profile) string {
-			if p == nil || !p.GPU.MIGLayout.Set() {
+			if p == nil || !p.GPU.MIGLayout.Set() || p.GPU.MIGLeave != "" {
 				return ""
 			}
 			return "nvidia-smi -L"
@@ -94,7 +94,7 @@ func migLayout(text string) string {
 
 // migLayouts judges the instances of every GPU in every reading.
 func migLayouts(r *Readings, p *profiles.Profile) []Finding {
-	if !p.GPU.MIGLayout.Set() {
+	if !p.GPU.MIGLayout.Set() || p.GPU.MIGLeave != "" {
 		return nil
 	}
 	want := *p.GPU.MIGLayout

@@ -61,6 +61,7 @@ func readers() map[string]func(*Evidence) error {
 	reader(all, GPUFryer)
 	reader(all, Fio)
 	reader(all, NVMeWrite)
+	reader(all, MIGTrial)
 	return all
 }
 

@@ -97,12 +97,16 @@ type GPU struct {
 
 	Memory    *Limit `yaml:"memory,omitempty" unit:"MiB"` // FB total of nvidia-smi
 	BAR1      *Limit `yaml:"bar1,omitempty" unit:"MiB"`
-	ECCMode   *Limit `yaml:"ecc_mode,omitempty" unit:"text"`     // current and pending
-	MIG       *Limit `yaml:"mig,omitempty" unit:"text"`          // nil where the GPU has no MIG
-	MIGLayout *Limit `yaml:"mig_layout,omitempty" unit:"text"`   // instances of every GPU where MIG is wanted: "7x 1g.10gb"
-	License   *Limit `yaml:"vgpu_license,omitempty" unit:"text"` // License Status of the vGPU product: "Licensed"
-	DriverMin *Limit `yaml:"driver_min,omitempty" unit:"version"`
-	Power     *Limit `yaml:"power,omitempty" unit:"W"` // the highest power limit the part may have: its TDP
+	ECCMode   *Limit `yaml:"ecc_mode,omitempty" unit:"text"`   // current and pending
+	MIG       *Limit `yaml:"mig,omitempty" unit:"text"`        // nil where the GPU has no MIG
+	MIGLayout *Limit `yaml:"mig_layout,omitempty" unit:"text"` // instances of every GPU where MIG is wanted: "7x 1g.10gb"
+	// MIGLeave asks for a trial: the layout is made on every GPU behind all that is measured, with MIG found off
+	// (mig: Disabled), and removed again or left. Without it the layout is to be there already. Only with a
+	// person's consent.
+	MIGLeave  MIGLeave `yaml:"mig_leave,omitempty" enum:"removed,left"`
+	License   *Limit   `yaml:"vgpu_license,omitempty" unit:"text"` // License Status of the vGPU product: "Licensed"
+	DriverMin *Limit   `yaml:"driver_min,omitempty" unit:"version"`
+	Power     *Limit   `yaml:"power,omitempty" unit:"W"` // the highest power limit the part may have: its TDP
 
 	Margin            *Limit `yaml:"margin,omitempty" unit:"C"`             // to the nearest slowdown (T.Limit), under load
 	MemoryTemperature *Limit `yaml:"memory_temperature,omitempty" unit:"C"` // under load, where the GPU states no limit of its own
@@ -126,6 +130,15 @@ type GPU struct {
 	DCGM     DCGM       `yaml:"dcgm,omitempty"`
 	Siblings *Limit     `yaml:"siblings,omitempty" unit:"%"` // how far below the median of its siblings a GPU may measure before that is remarked
 }
+
+// MIGLeave is how the trial of a MIG layout leaves the GPUs.
+type MIGLeave string
+
+// The ways: as they were found, or with the layout.
+const (
+	MIGRemoved MIGLeave = "removed"
+	MIGLeft    MIGLeave = "left"
+)
 
 // GPUCopy are the rates of nvbandwidth's copy engine tests, in one direction, of every GPU and of every pair.
 type GPUCopy struct {

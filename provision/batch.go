@@ -102,6 +102,9 @@ type Machine struct {
 	// empty and the spec asks for writes.
 	WriteDisks []string `json:"write_disks,omitempty"`
 
+	// MIGTest lets the GPUs be cut into the profile's instances behind the burn-in.
+	MIGTest bool `json:"mig_test,omitempty"`
+
 	// Cables is where the cable of a network port ends by the plan of the hall: "leaf12
 	// Ethernet7", by the port's name in the host's system.
 	Cables map[string]string `json:"cables,omitempty"`

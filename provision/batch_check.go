@@ -159,6 +159,9 @@ func (l *loader) resolve(m *Machine, row rowInfo) {
 		if p.Power.LoadedWatts.Set() {
 			m.LoadedWatts = p.Power.LoadedWatts.Number(profiles.Watt)
 		}
+		if m.MIGTest && p.GPU.MIGLeave == "" {
+			l.add(row.pos, "mig_test: profile %s does not say which instances are made and how they are left; it would say gpu: {mig_layout: 7x 1g.10gb, mig_leave: removed}", m.Profile)
+		}
 	}
 	spec, err := l.lib.Spec(m.Spec)
 	if err != nil {

@@ -143,7 +143,7 @@ func (l *loader) shared(m *Machine, keys *map[string]profiles.Position, expect *
 			})
 		},
 		"via":     l.str(&m.Via),
-		"reboots": l.integer(&m.Reboots, 1),
+		"reboots": l.integer(&m.Reboots, 1), "mig_test": l.yes(&m.MIGTest),
 		"boot": func(n ast.Node) {
 			l.fields(n, "boot", field{"image": l.str(&m.Boot.Image), "method": l.method(&m.Boot.Method), "console": l.yes(&m.Boot.Console)})
 		},

@@ -171,6 +171,7 @@ func TestBatchMistakes(t *testing.T) {
 		{"network over IPMI", head + "machines: [{name: m, bmc: {addr: 10.0.0.1, protocol: ipmi}, bmc_network: {vlan: 0}}]\n", "over Redfish alone"},
 		{"a name that is none", head + "machines: [{name: m, bmc: 10.0.0.1, bmc_network: {ntp: [a_b]}}]\n", "neither an IP address nor a host name"},
 		{"a cable without an end", head + "machines: [{name: m, bmc: 10.0.0.1, cables: {ens1f0np0: ''}}]\n", "batch.yaml:3:"},
+		{"instances that no profile wants", head + "machines: [{name: m, bmc: 10.0.0.1, mig_test: true}]\n", "does not say which instances are made and how they are left"},
 		{"disks that no spec has written", head + "machines: [{name: m, bmc: 10.0.0.1, write_disks: [S1]}]\n", "batch.yaml:3:50: write_disks: spec standard does not ask for writes"},
 		{"a key twice", head + "limits: {parallel: 1, parallel: 2}\nmachines: [{name: m, bmc: 10.0.0.1}]\n", "batch.yaml:3:"},
 		{"not YAML", "name: [\n", "batch.yaml:1:"},

@@ -74,12 +74,12 @@ func loadTime(e *Env) time.Duration {
 	return defaultLoad
 }
 
-// consent is what the batch lets be written on the host. Serial numbers bind a disk, and
+// consent is what the batch lets be written and set on the host. Serial numbers bind a disk, and
 // what binds the host to this machine is its proof: without one nothing is written.
 func consent(e *Env) burnin.Consent {
-	c := burnin.Consent{Disks: writeDisks(e)}
-	if len(c.Disks) > 0 && e.Facts[FactProof] == "" {
-		c.Refused = "nothing proves that the host which answers is the machine behind BMC " + e.Machine.BMC + ", so none of its disks is written"
+	c := burnin.Consent{Disks: writeDisks(e), MIG: migTest(e)}
+	if (len(c.Disks) > 0 || c.MIG) && e.Facts[FactProof] == "" {
+		c.Refused = "nothing proves that the host which answers is the machine behind BMC " + e.Machine.BMC + ", so none of its disks is written and no setting of its GPUs changed"
 	}
 	return c
 }
@@ -93,6 +93,9 @@ func writeDisks(e *Env) []string {
 	return e.Machine.WriteDisks
 }
 
+// migTest reports whether the profile's instances are made, by the profile and the batch.
+func migTest(e *Env) bool { return e.Machine.MIGTest && e.Profile.GPU.MIGLeave != "" }
+
 // Plan implements Planner.
 func (burnIn) Plan(_ context.Context, e *Env) ([]Change, error) {
 	load := Change{Step: "burn-in", What: changeLoad, Want: loadTime(e).String() + "; writes to no disk"}
@@ -103,6 +106,15 @@ func (burnIn) Plan(_ context.Context, e *Env) ([]Change, error) {
 	out := append([]Change{load}, planNetwork(e)...)
 	for _, serial := range disks {
 		out = append(out, Change{Step: "burn-in", What: PlanDisk, Now: serial, Want: "written over, if it is empty"})
+	}
+	if migTest(e) {
+		want := "on, " + e.Profile.GPU.MIGLayout.String() + " on every GPU, then "
+		if e.Profile.GPU.MIGLeave == profiles.MIGRemoved {
+			want += "off again"
+		} else {
+			want += "left so"
+		}
+		out = append(out, Change{Step: "burn-in", What: "MIG", Now: "off", Want: want})
 	}
 	return out, nil
 }

@@ -12,6 +12,23 @@ import (
 // proven to be the machine; the plan tells which.
 func TestConsentOfTheBatch(t *testing.T) {
 	writes := &profiles.Spec{Loads: profiles.SpecLoads{NVMe: profiles.NVMeWrite}}
+	leaves := &profiles.Profile{GPU: profiles.GPU{MIGLayout: &profiles.Limit{Relation: profiles.Equal, Text: []string{"7x 1g.10gb"}}, MIGLeave: profiles.MIGRemoved}}
+	for _, c := range []struct {
+		profile *profiles.Profile
+		proof   string
+		agreed  bool
+		want    bool
+	}{{leaves, "the token came back", true, true}, {leaves, "", true, true}, {leaves, "the token came back", false, false}, {&profiles.Profile{}, "the token came back", true, false}} {
+		e := &Env{Machine: Machine{BMC: "10.0.0.1", MIGTest: c.agreed}, Batch: &Batch{}, Profile: c.profile, Spec: &profiles.Spec{}, Facts: Facts{FactProof: c.proof}}
+		got := consent(e)
+		changes, err := burnIn{}.Plan(t.Context(), e)
+		told := slices.ContainsFunc(changes, func(ch Change) bool {
+			return ch.What == "MIG" && ch.Want == "on, 7x 1g.10gb on every GPU, then off again"
+		})
+		if got.MIG != c.want || told != c.want || (got.Refused != "") != (c.want && c.proof == "") || err != nil {
+			t.Errorf("consent %+v, told %v (%v), want %+v", got, told, err, c)
+		}
+	}
 	for _, c := range []struct {
 		name    string
 		spec    *profiles.Spec

@@ -35,6 +35,7 @@ type Machine struct {
 	HungSMI   bool                 // nvidia-smi never comes back
 	GDS       string               // path that cuFile takes: "nvfs", or "compat"
 	Sometimes func(*Machine) error // plants what is wrong in every third start only; nil = nothing
+	MIGFault  MIGFault             // of the last GPU, when instances are made; "" = none
 	Impostor  *Machine             // another machine that answers at this one's host address
 	Logged    []Logged             // what the BMC logs after each boot, beside what it always does
 

@@ -25,6 +25,7 @@ type burninFlags struct {
 	deadMan       time.Duration
 	only          []string
 	writeDisks    []string
+	migTest       bool
 	peer          peerFlags
 	out           string
 	reboots       int
@@ -76,6 +77,7 @@ Example:
 	flags.DurationVar(&f.duration, "duration", 10*time.Minute, "how long to load the machine; 0 only looks")
 	flags.StringSliceVar(&f.only, "only", nil, "`list` of cpu, memory, gpu, nvme, pcie: measure and load only these")
 	flags.StringSliceVar(&f.writeDisks, "write-disks", nil, "`serials` of NVMe drives that may be written over, if they are empty; the spec must ask for it (loads: {nvme: write})")
+	flags.BoolVar(&f.migTest, "mig-test", false, "at the end cut every GPU into the profile's MIG instances, and put it back or leave it as the profile says (gpu.mig_leave)")
 	flags.IntVar(&f.reboots, "reboots", 0, "`how often` to restart the machine behind the load")
 	flags.DurationVar(&f.deadMan, "dead-man", 15*time.Minute, "the machine ends its load when it has heard nothing of us for so long")
 	f.peer.add(cmd)
@@ -151,6 +153,9 @@ func (a *app) burnin(ctx context.Context, f *burninFlags) error {
 		}
 	}
 	node.Profile = p
+	if f.migTest && p.GPU.MIGLeave == "" {
+		return usageError(fmt.Errorf("--mig-test: profile %s does not say which instances are made and how they are left", p.Name), "a profile with gpu: {mig_layout: 7x 1g.10gb, mig_leave: removed}, or leave --mig-test out")
+	}
 	a.progress("%s: %s", f.node.name(), burnin.Notice(facts, loads, p, f.duration, spec.OnFail)+burnin.RebootNotice(f.reboots-len(meta.Boots)))
 	claim := burnin.Claim{Run: meta.Run, Attempt: meta.Attempt, Owner: person()}
 	pair, err := a.pair(ctx, f, burnin.Pair{Node: sh, Origin: origin, Profile: p, Claim: claim, Store: store})
@@ -193,7 +198,7 @@ func (f *burninFlags) loadsFor(loads []burnin.Load, spec *profiles.Spec) ([]burn
 	if len(f.writeDisks) > 0 && spec.Loads.NVMe != profiles.NVMeWrite {
 		return nil, usageError(fmt.Errorf("--write-disks: spec %s does not ask for writes", spec.Name), "a spec with loads: {nvme: write}, or leave --write-disks out")
 	}
-	return burnin.LoadsFor(loads, spec, burnin.Consent{Disks: f.writeDisks}), nil
+	return burnin.LoadsFor(loads, spec, burnin.Consent{Disks: f.writeDisks, MIG: f.migTest}), nil
 }
 
 // propose names the best match of a machine for which no profile was given.
