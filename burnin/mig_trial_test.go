@@ -2,6 +2,7 @@ package burnin
 
 import (
 	"context"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -106,7 +107,7 @@ func (n *migNode) put(t *testing.T, file, text string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -203,13 +204,11 @@ func TestMIGTrial(t *testing.T) {
 			if _, none := c.want[all]; none {
 				want = map[string]string{}
 			}
-			for id, answer := range c.want {
-				want[id] = answer
-			}
+			maps.Copy(want, c.want)
 			got := judged(t, migTrialRecord(out), migTrialProfile(c.leave), newGPUParts, gpuMIG)
-			said := ""
+			var said strings.Builder
 			for id, f := range got {
-				said += f.Why + f.NotRun + "\n"
+				said.WriteString(f.Why + f.NotRun + "\n")
 				if w, asked := want[id]; asked && gpuAnswer(f) != w || !asked && gpuAnswer(f) != "pass" {
 					t.Errorf("%s is %s (%s%s), want %s", id, gpuAnswer(f), f.Why, f.NotRun, w)
 				}
@@ -219,8 +218,8 @@ func TestMIGTrial(t *testing.T) {
 					t.Errorf("%s is not judged", id)
 				}
 			}
-			if !strings.Contains(said, c.why) {
-				t.Errorf("nothing says %q: %s", c.why, said)
+			if !strings.Contains(said.String(), c.why) {
+				t.Errorf("nothing says %q: %s", c.why, &said)
 			}
 			if n.found(t) != c.found {
 				t.Errorf("as found: %v, want %v", !c.found, c.found)
@@ -274,6 +273,7 @@ func TestMIGTrialCut(t *testing.T) {
 }
 
 func until(t *testing.T, what string, done func() bool) {
+	t.Helper()
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !done(); {
 		if time.Now().After(end) {
