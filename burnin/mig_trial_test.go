@@ -338,7 +338,9 @@ func TestMIGTrialSpoiled(t *testing.T) {
 		}
 	}
 	for _, c := range [][2]string{
-		{"\n#mig-trial rc 0", "\n#mig-trial rc 1"}, {"#mig-trial end\n", ""}, {"Disabled, Disabled", "[N/A], [N/A]"},
+		{"\n#mig-trial rc 0", "\n#mig-trial rc 1"},
+		{"#mig-trial end\n", ""},
+		{"Disabled, Disabled", "[N/A], [N/A]"},
 		{"Passed", "Waived"}, {"312.5", "N/A"}, {"312.5", "0"}, {"MIG 1g.10gb (", "("}, {"(00000000:19:00)", "(00000000:3B:00)"}, {"UUID: GPU-bbbb", "UUID: GPU-cccc"},
 	} {
 		if got := passes(strings.ReplaceAll(whole, c[0], c[1])); got < 0 || got >= 6 {
