@@ -83,3 +83,7 @@ func TestVGPULicence(t *testing.T) {
 func FuzzMIG(f *testing.F) {
 	fuzzParser(f, "mig", migPage, "  MIG 1g.10gb     Device  0: (UUID: MIG-1)\n")
 }
+
+func FuzzMIGTrial(f *testing.F) {
+	fuzzParser(f, "mig-trial", "#mig-trial run all work nvidia-smi\n\n#mig-trial rc 0\n#mig-trial run GPU-a mode-1 x\nEnabled MIG Mode\n#mig-trial rc 0\n#mig-trial holder GPU-a 1 x\n#mig-trial end\n", "#mig-trial refused x\n")
+}

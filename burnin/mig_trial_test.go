@@ -341,7 +341,12 @@ func TestMIGTrialSpoiled(t *testing.T) {
 		{"\n#mig-trial rc 0", "\n#mig-trial rc 1"},
 		{"#mig-trial end\n", ""},
 		{"Disabled, Disabled", "[N/A], [N/A]"},
-		{"Passed", "Waived"}, {"312.5", "N/A"}, {"312.5", "0"}, {"MIG 1g.10gb (", "("}, {"(00000000:19:00)", "(00000000:3B:00)"}, {"UUID: GPU-bbbb", "UUID: GPU-cccc"},
+		{"Passed", "Waived"},
+		{"312.5", "N/A"},
+		{"312.5", "0"},
+		{"MIG 1g.10gb (", "("},
+		{"(00000000:19:00)", "(00000000:3B:00)"},
+		{"UUID: GPU-bbbb", "UUID: GPU-cccc"},
 	} {
 		if got := passes(strings.ReplaceAll(whole, c[0], c[1])); got < 0 || got >= 6 {
 			t.Errorf("with %q for %q: %d pass", c[1], c[0], got)
@@ -395,8 +400,4 @@ func TestMIGConsent(t *testing.T) {
 	if got := judged(t, migTrialRecord(""), asks, newGPUParts, gpuMIG)["gpu.mig/trial/GPUs"]; gpuAnswer(got) != "not_run" || !strings.Contains(got.NotRun, "--mig-test") {
 		t.Errorf("without consent: %s %s", gpuAnswer(got), got.NotRun)
 	}
-}
-
-func FuzzMIGTrial(f *testing.F) {
-	fuzzParser(f, "mig-trial", "#mig-trial run all work nvidia-smi\n\n#mig-trial rc 0\n#mig-trial run GPU-a mode-1 x\nEnabled MIG Mode\n#mig-trial rc 0\n#mig-trial holder GPU-a 1 x\n#mig-trial end\n", "#mig-trial refused x\n")
 }
