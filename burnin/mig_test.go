@@ -87,3 +87,13 @@ func FuzzMIG(f *testing.F) {
 func FuzzMIGTrial(f *testing.F) {
 	fuzzParser(f, "mig-trial", "#mig-trial run all work nvidia-smi\n\n#mig-trial rc 0\n#mig-trial run GPU-a mode-1 x\nEnabled MIG Mode\n#mig-trial rc 0\n#mig-trial holder GPU-a 1 x\n#mig-trial end\n", "#mig-trial refused x\n")
 }
+
+func TestMIGTrialHolder(t *testing.T) {
+	t.Parallel()
+	out := newMIGNode(t, "blocked").trial(t, profiles.MIGRemoved)
+	out = strings.Replace(out, "#mig-trial run GPU-bbbb destroy-compute", "#mig-trial holder GPU-bbbb 2180 nv-hostengine\n#mig-trial holder GPU-bbbb - kernel module nvidia_drm\n#mig-trial run GPU-bbbb destroy-compute", 1)
+	f := judged(t, migTrialRecord(out), migTrialProfile(profiles.MIGRemoved), newGPUParts, gpuMIG)["gpu.mig/instances/GPU 0000:3b:00.0"]
+	if !strings.Contains(f.NotRun, "; held by nv-hostengine (2180), kernel module nvidia_drm: stop it") {
+		t.Errorf("%s", f.NotRun)
+	}
+}

@@ -354,16 +354,6 @@ func TestMIGTrialSpoiled(t *testing.T) {
 	}
 }
 
-func TestMIGTrialHolder(t *testing.T) {
-	t.Parallel()
-	out := newMIGNode(t, "blocked").trial(t, profiles.MIGRemoved)
-	out = strings.Replace(out, "#mig-trial run GPU-bbbb destroy-compute", "#mig-trial holder GPU-bbbb 2180 nv-hostengine\n#mig-trial holder GPU-bbbb - kernel module nvidia_drm\n#mig-trial run GPU-bbbb destroy-compute", 1)
-	f := judged(t, migTrialRecord(out), migTrialProfile(profiles.MIGRemoved), newGPUParts, gpuMIG)["gpu.mig/instances/GPU 0000:3b:00.0"]
-	if !strings.Contains(f.NotRun, "; held by nv-hostengine (2180), kernel module nvidia_drm: stop it") {
-		t.Errorf("%s", f.NotRun)
-	}
-}
-
 // Only the profile and a person together have a setting changed, and that is said before.
 func TestMIGConsent(t *testing.T) {
 	t.Parallel()
