@@ -79,12 +79,18 @@ func (n LLDPNeighbour) at(planned string) bool {
 	if len(words) == 0 {
 		return false
 	}
-	short := func(name string) string { name, _, _ = strings.Cut(name, "."); return name }
-	if !strings.EqualFold(n.Switch, words[0]) && !(strings.EqualFold(short(n.Switch), short(words[0])) && strings.Contains(n.Switch, ".") != strings.Contains(words[0], ".")) {
+	if !sameSwitch(n.Switch, words[0]) {
 		return false
 	}
 	port := strings.Join(words[1:], " ")
 	return port == "" || strings.EqualFold(n.SwitchPort, port) || strings.Count(n.SwitchPort, ":") == 5 && strings.EqualFold(n.Descr, port)
+}
+
+// sameSwitch compares two names, of which one may be without its domain.
+func sameSwitch(a, b string) bool {
+	hostA, _, longA := strings.Cut(a, ".")
+	hostB, _, longB := strings.Cut(b, ".")
+	return strings.EqualFold(a, b) || longA != longB && strings.EqualFold(hostA, hostB)
 }
 
 // heardCables records what the ports hear of which the plan says nothing.

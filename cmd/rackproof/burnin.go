@@ -107,16 +107,32 @@ func (a *app) releaseNode(ctx context.Context, f *burninFlags) error {
 	return nil
 }
 
+// times refuses those that nobody can mean.
+func (f *burninFlags) times() error {
+	switch {
+	case f.deadMan < time.Minute:
+		return usageError(fmt.Errorf("--dead-man %s would end the load at the next hiccup of the network", f.deadMan), "--dead-man 15m")
+	case f.duration < 0:
+		return usageError(fmt.Errorf("--duration %s is negative", f.duration), "--duration 10m")
+	}
+	return nil
+}
+
+// migAsked refuses a trial of instances that the profile does not describe.
+func (f *burninFlags) migAsked(p *profiles.Profile) error {
+	if !f.migTest || p.GPU.MIGLeave != "" {
+		return nil
+	}
+	return usageError(fmt.Errorf("--mig-test: profile %s does not say which instances are made and how they are left", p.Name), "a profile with gpu: {mig_layout: 7x 1g.10gb, mig_leave: removed}, or leave --mig-test out")
+}
+
 func (a *app) burnin(ctx context.Context, f *burninFlags) error {
 	probes, loads, err := selectOnly(f.only)
 	if err != nil {
 		return err
 	}
-	if f.deadMan < time.Minute {
-		return usageError(fmt.Errorf("--dead-man %s would end the load at the next hiccup of the network", f.deadMan), "--dead-man 15m")
-	}
-	if f.duration < 0 {
-		return usageError(fmt.Errorf("--duration %s is negative", f.duration), "--duration 10m")
+	if err := f.times(); err != nil {
+		return err
 	}
 	lib := a.library()
 	spec, err := lib.Spec(f.spec)
@@ -153,8 +169,8 @@ func (a *app) burnin(ctx context.Context, f *burninFlags) error {
 		}
 	}
 	node.Profile = p
-	if f.migTest && p.GPU.MIGLeave == "" {
-		return usageError(fmt.Errorf("--mig-test: profile %s does not say which instances are made and how they are left", p.Name), "a profile with gpu: {mig_layout: 7x 1g.10gb, mig_leave: removed}, or leave --mig-test out")
+	if err := f.migAsked(p); err != nil {
+		return err
 	}
 	a.progress("%s: %s", f.node.name(), burnin.Notice(facts, loads, p, f.duration, spec.OnFail)+burnin.RebootNotice(f.reboots-len(meta.Boots)))
 	claim := burnin.Claim{Run: meta.Run, Attempt: meta.Attempt, Owner: person()}
