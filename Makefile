@@ -4,6 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 GOLANGCI := v2.15.0
+TEMPORAL := v1.5.1
 BIN := bin
 TOOLS := $(CURDIR)/$(BIN)/tools
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
@@ -35,7 +36,7 @@ lab: lab-deps build ## A real machine in QEMU: from nothing to a test record, ea
 SWEEPS := ^(TestEveryFault.*|TestSpoiledEvidence|TestMissingEvidence|TestCutAmidLostAnswers|TestKilledAndResumed|TestDiskFull)$$
 SWEPT := ./burnin ./redfish ./provision/simrack ./cmd/rackproof
 
-test: lab-deps lint cross ## Everything CI runs: lint, builds for three systems, all tests, with the race detector but for sweeps
+test: lab-deps lint cross temporal ## Everything CI runs: lint, builds for three systems, all tests, with the race detector but for sweeps
 	CGO_ENABLED=1 go test -race -timeout 40m -count=1 -skip '$(SWEEPS)' ./...
 	CGO_ENABLED=1 go test -timeout 40m -count=1 -run '$(SWEEPS)' $(SWEPT)
 
@@ -73,4 +74,12 @@ $(TOOLS)/golangci-lint: Makefile
 	GOBIN=$(TOOLS) CGO_ENABLED=0 go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
 	@touch $@
 
-.PHONY: help build cross demo lab test prove lint golden bench deps lab-deps prove-deps
+# A Temporal server for the tests of that engine; building it takes minutes, once a version.
+temporal: $(TOOLS)/temporal-$(TEMPORAL)
+	@ln -sf temporal-$(TEMPORAL) $(TOOLS)/temporal
+
+$(TOOLS)/temporal-$(TEMPORAL):
+	GOBIN=$(TOOLS)/new CGO_ENABLED=0 go install -ldflags '-s -w' github.com/temporalio/cli/cmd/temporal@$(TEMPORAL)
+	@mv $(TOOLS)/new/temporal $@ && rmdir $(TOOLS)/new
+
+.PHONY: help build cross demo lab test prove lint golden bench temporal deps lab-deps prove-deps

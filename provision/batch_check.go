@@ -249,11 +249,15 @@ func (l *loader) checkRefs(m *Machine, row rowInfo, seen map[string]bool) {
 			continue
 		}
 		seen[key] = true
-		if err := c.ref.Check(m.Name); err != nil {
+		check := c.ref.Check
+		if l.remote {
+			check = func(string) error { return c.ref.checkRemote() }
+		}
+		if err := check(m.Name); err != nil {
 			l.add(row.pos, "%s of %s: %v", c.what, m.Name, err)
 		}
 	}
-	if file, ok := cutCA(m.Login.TLS); ok && !seen[file] {
+	if file, ok := cutCA(m.Login.TLS); ok && !seen[file] && !l.remote {
 		seen[file] = true
 		if _, err := os.Stat(file); err != nil {
 			l.add(row.pos, "tls of %s: %v", m.Name, err)

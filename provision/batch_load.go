@@ -28,11 +28,25 @@ func LoadBatch(path string, lib *profiles.Library) (*Batch, error) {
 // ParseBatch is LoadBatch for bytes; file names them, and other files are found
 // relative to it.
 func ParseBatch(file string, b []byte, lib *profiles.Library) (*Batch, error) {
+	return parseBatch(file, b, lib, false)
+}
+
+// LoadRemoteBatch is LoadBatch for a batch that workers elsewhere carry: its
+// credentials must be theirs, secret:NAME or csv:FILE#COLUMN, and are not looked for here.
+func LoadRemoteBatch(path string, lib *profiles.Library) (*Batch, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("batch file: %w", err)
+	}
+	return parseBatch(path, b, lib, true)
+}
+
+func parseBatch(file string, b []byte, lib *profiles.Library, remote bool) (*Batch, error) {
 	dir, err := filepath.Abs(filepath.Dir(file)) // a run is resumed from anywhere
 	if err != nil {
 		return nil, fmt.Errorf("batch file: %w", err)
 	}
-	l := &loader{reader: reader{file: file}, lib: lib, dir: dir}
+	l := &loader{reader: reader{file: file}, lib: lib, dir: dir, remote: remote}
 	l.images = map[string]map[string]FirmwareFile{}
 	l.batch = &Batch{Source: file, Spec: defaultSpec, Workflow: defaultWorkflow, Resolved: map[string][]byte{}}
 	l.base = Machine{
@@ -58,6 +72,7 @@ type loader struct {
 	reader
 	lib    *profiles.Library
 	dir    string
+	remote bool // credentials are those of workers elsewhere
 	batch  *Batch
 	base   Machine                            // defaults
 	expct  placed                             // the batch's own expect

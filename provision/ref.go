@@ -17,8 +17,9 @@ import (
 
 // Ref says where a secret is, never what it is: "env:NAME", "file:PATH",
 // "age:FILE#IDENTITY" (opened with the identity in another file), "command:pass show
-// bmc/r12u07", "csv:FILE#COLUMN" (the row whose column name is the machine's). It is
-// printed and journaled; what it resolves to never is.
+// bmc/r12u07", "csv:FILE#COLUMN" (the row whose column name is the machine's),
+// "secret:NAME" (of a Temporal worker). It is printed and journaled; what it resolves
+// to never is.
 type Ref string
 
 const commandDeadline = 30 * time.Second
@@ -51,6 +52,10 @@ func (r Ref) ResolveFor(ctx context.Context, machine string) (string, error) {
 		}
 	case "command":
 		if value, err = runCommand(ctx, rest); err != nil {
+			return "", fmt.Errorf("credential %s: %w", r, err)
+		}
+	case "secret":
+		if value, err = namedSecret(rest); err != nil {
 			return "", fmt.Errorf("credential %s: %w", r, err)
 		}
 	case "csv":
@@ -91,7 +96,7 @@ func (r Ref) Check(machine string) error {
 // somebody wrote down here, so the error does not repeat it.
 func (r Ref) parts() (kind, rest string, err error) {
 	kind, rest, ok := strings.Cut(string(r), ":")
-	if !ok || rest == "" || !slices.Contains([]string{"env", "file", "age", "command", "csv"}, kind) {
+	if !ok || rest == "" || !slices.Contains([]string{"env", "file", "age", "command", "csv", "secret"}, kind) {
 		return "", "", errors.New("a credential must be a reference, not the secret itself: env:NAME, file:PATH, age:FILE#IDENTITY, command:… or csv:FILE#COLUMN")
 	}
 	return kind, rest, nil

@@ -41,6 +41,7 @@ type app struct {
 	verbose        bool
 	stateDir       string
 	profileDirs    []string
+	at             where
 	log            *slog.Logger
 }
 

@@ -63,7 +63,7 @@ func selectorIn(sel provision.Selector, runs ...*provision.Run) error {
 }
 
 // runs folds all runs of the state folder, oldest first.
-func allRuns(ctx context.Context, e *journal.Engine) ([]*provision.Run, error) {
+func allRuns(ctx context.Context, e engine) ([]*provision.Run, error) {
 	ids, err := e.Runs(ctx)
 	if err != nil {
 		return nil, err
@@ -77,11 +77,6 @@ func allRuns(ctx context.Context, e *journal.Engine) ([]*provision.Run, error) {
 		out = append(out, &run)
 	}
 	return out, nil
-}
-
-// look opens the journal to read it and to ask of runs, without a worker.
-func (c *carry) look(ctx context.Context) (*journal.Engine, error) {
-	return journal.Open(ctx, c.state, journal.Options{})
 }
 
 // logger writes to stderr, without secrets; beside a live table only run.log
@@ -117,6 +112,9 @@ func (c *carry) run(ctx context.Context, id provision.RunID, sel provision.Selec
 
 // serve carries the run and shows it meanwhile.
 func (c *carry) serve(ctx context.Context, id provision.RunID, sel provision.Selector) (*provision.Run, error) {
+	if c.app.at.remote() {
+		return c.watchRemote(ctx, id, sel)
+	}
 	bench := c.bench()
 	engine, err := journal.Open(ctx, c.state, journal.Options{
 		Worker: bench, Runs: []provision.RunID{id}, Select: sel, Log: c.logger(), Ending: ctx.Done(),
@@ -145,21 +143,9 @@ func (c *carry) serve(ctx context.Context, id provision.RunID, sel provision.Sel
 		end(err)
 		served <- err
 	}()
-	show := c.display(sel)
-	for ev, err := range engine.Watch(watch, id, run.Seq) {
-		if err == nil {
-			err = run.Apply(ev)
-		}
-		if err != nil {
-			show.close()
-			return nil, err
-		}
-		show.event(&run, ev)
-		if settled(&run, sel) && upToDate(ctx, engine, &run) {
-			break
-		}
+	if err := c.show(watch, engine, &run, sel); err != nil {
+		return nil, err
 	}
-	show.close()
 	stop()
 	if err := <-served; err != nil {
 		return nil, owned(id, err)
@@ -170,6 +156,25 @@ func (c *carry) serve(ctx context.Context, id provision.RunID, sel provision.Sel
 	return &run, err
 }
 
+// show folds what happens into run and displays it, until run has settled or ctx ends.
+func (c *carry) show(ctx context.Context, e engine, run *provision.Run, sel provision.Selector) error {
+	show := c.display(sel)
+	defer show.close()
+	for ev, err := range e.Watch(ctx, run.ID, run.Seq) {
+		if err == nil {
+			err = run.Apply(ev)
+		}
+		if err != nil {
+			return err
+		}
+		show.event(run, ev)
+		if settled(run, sel) && upToDate(ctx, e, run) {
+			break
+		}
+	}
+	return nil
+}
+
 // settled is Run.Settled for the machines chosen.
 func settled(r *provision.Run, sel provision.Selector) bool {
 	return r.Cancelled || !slices.ContainsFunc(r.Machines, func(m provision.MachineRun) bool { return m.Runnable() && sel.Match(&m) })
@@ -177,7 +182,7 @@ func settled(r *provision.Run, sel provision.Selector) bool {
 
 // upToDate reports whether r holds all there is: a person may have asked for more
 // meanwhile.
-func upToDate(ctx context.Context, e *journal.Engine, r *provision.Run) bool {
+func upToDate(ctx context.Context, e engine, r *provision.Run) bool {
 	now, err := e.Run(ctx, r.ID)
 	return err != nil || now.Seq == r.Seq
 }
@@ -199,7 +204,7 @@ func (c *carry) finish(run *provision.Run, sel provision.Selector, interrupted b
 	a := c.app
 	code := c.failOn.worst(run.ExitCodes(sel)...)
 	if !c.noPage {
-		index, err := writeBatchPage(c.state, run)
+		index, err := writeBatchPage(c.evidence(), run)
 		if err != nil {
 			return err
 		}
@@ -208,13 +213,16 @@ func (c *carry) finish(run *provision.Run, sel provision.Selector, interrupted b
 		}
 	}
 	if a.json {
-		if err := a.printJSON(batchJSON(c.state, run, sel)); err != nil {
+		if err := a.printJSON(batchJSON(c.evidence(), run, sel)); err != nil {
 			return err
 		}
 		return exitWith(code)
 	}
-	a.printf("%s", finalTable(c.state, run, sel, a.width()))
-	if interrupted {
+	a.printf("%s", finalTable(c.evidence(), run, sel, a.width()))
+	switch {
+	case interrupted && a.at.remote():
+		a.progress("interrupted here; the workers of site %s go on. End the run: rackproof cancel %s", a.at.site, run.ID)
+	case interrupted:
 		for _, line := range whereIn(run, sel) {
 			a.progress("interrupted: %s", line)
 		}
@@ -254,7 +262,7 @@ func judgement(state string, id provision.RunID, m *provision.MachineRun) *burni
 
 // findRun returns the run that a person means: the one named, else the newest, or
 // the newest that has the machine.
-func findRun(ctx context.Context, e *journal.Engine, name, machine string) (*provision.Run, error) {
+func findRun(ctx context.Context, e engine, name, machine string) (*provision.Run, error) {
 	ids, err := e.Runs(ctx)
 	if err != nil {
 		return nil, err
@@ -301,7 +309,7 @@ func ownerAlive(state string, id provision.RunID) string {
 }
 
 // tellRun writes an event of a person into a run.
-func tellRun(ctx context.Context, e *journal.Engine, run provision.RunID, machine string, kind provision.Kind, data any) error {
+func tellRun(ctx context.Context, e engine, run provision.RunID, machine string, kind provision.Kind, data any) error {
 	ev, err := provision.NewEvent(run, machine, kind, data)
 	if err != nil {
 		return err

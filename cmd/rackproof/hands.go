@@ -59,6 +59,7 @@ Example:
 		},
 	}
 	selectorFlags(cmd, &sel)
+	a.engineFlags(cmd)
 	return cmd
 }
 
@@ -84,6 +85,7 @@ Example:
 		},
 	}
 	on.flag(cmd)
+	a.engineFlags(cmd)
 	cmd.Flags().StringVar(&run, "run", "", "the `run`, where the machine waits in several")
 	return cmd
 }

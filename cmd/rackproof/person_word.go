@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/rackproof/rackproof/provision"
-	"github.com/rackproof/rackproof/provision/journal"
 )
 
 // personWord is what `done` or `retest` says of machines of one run.
@@ -41,7 +40,7 @@ func (w personWord) fits(run *provision.Run, name string) error {
 
 // runWaiting is the run that a person means: the one named, else the one in which
 // the machine waits. Where it waits in several nothing is guessed.
-func runWaiting(ctx context.Context, e *journal.Engine, name, machine string) (*provision.Run, error) {
+func runWaiting(ctx context.Context, e engine, name, machine string) (*provision.Run, error) {
 	if name != "" {
 		return findRun(ctx, e, name, machine)
 	}

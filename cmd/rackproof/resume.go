@@ -53,7 +53,7 @@ Example:
 			if err := tellRun(ctx, engine, run.ID, "", provision.Resumed, provision.Resume{Selector: sel, Release: true}); err != nil {
 				return err
 			}
-			if who := ownerAlive(c.state, run.ID); who != "" {
+			if who := c.carriedBy(ctx, engine, run.ID); who != "" {
 				a.progress("%s picks it up", who)
 				return nil
 			}
@@ -62,5 +62,6 @@ Example:
 	}
 	selectorFlags(cmd, &sel)
 	on.flag(cmd)
+	a.engineFlags(cmd)
 	return cmd
 }

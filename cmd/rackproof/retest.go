@@ -53,6 +53,7 @@ Example:
 		},
 	}
 	on.flag(cmd)
+	a.engineFlags(cmd)
 	cmd.Flags().StringVar(&swapped, "swapped", "", "the two places whose parts were exchanged, `A1<->B1` in quotes")
 	cmd.Flags().StringVar(&run, "run", "", "the `run`, where several have the machine")
 	cmd.Flags().BoolVar(&yes, "yes", false, "also of a machine that PASSED")
@@ -87,7 +88,7 @@ func (a *app) again(ctx context.Context, word personWord) error {
 			return err
 		}
 	}
-	if who := ownerAlive(c.state, run.ID); who != "" {
+	if who := c.carriedBy(ctx, engine, run.ID); who != "" {
 		a.progress("%s picks it up", who)
 		return nil
 	}

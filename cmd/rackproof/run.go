@@ -12,16 +12,15 @@ import (
 
 	"github.com/rackproof/rackproof/profiles"
 	"github.com/rackproof/rackproof/provision"
-	"github.com/rackproof/rackproof/provision/journal"
 )
 
 type runFlags struct {
-	file, plan       string
-	workflow, engine string
-	yes, again       bool
-	diagnostics      bool
-	sel              provision.Selector
-	failOn           failOn
+	file, plan  string
+	workflow    string
+	yes, again  bool
+	diagnostics bool
+	sel         provision.Selector
+	failOn      failOn
 }
 
 func runCommand(a *app) *cobra.Command {
@@ -47,6 +46,7 @@ Example:
   rackproof run -f batch.yaml --rack R12 --json
   rackproof run -f batch.yaml --workflow burnin
   rackproof run --plan night.plan
+  rackproof run -f batch.yaml --engine temporal --temporal temporal.example.net:7233 --site fra2 --evidence /srv/rackproof
 
 ` + failOnHelp + "\n\n" + exitHelp,
 		Args: cobra.NoArgs,
@@ -56,12 +56,12 @@ Example:
 	fl.StringVarP(&f.file, "file", "f", "", "batch `file`")
 	fl.StringVar(&f.plan, "plan", "", "plan `file` of `plan -o`: do exactly that")
 	workflowFlag(cmd, &f.workflow)
-	fl.StringVar(&f.engine, "engine", "journal", "engine that carries the run (journal)")
 	fl.BoolVar(&f.yes, "yes", false, "agree to machines of an open run having another serial, UUID or BMC than before")
 	fl.BoolVar(&f.diagnostics, "diagnostics", false, "ask a machine that fails for what its vendor's support wants")
 	fl.BoolVar(&f.again, "again", false, "a new run of a batch that is finished")
 	selectorFlags(cmd, &f.sel)
 	f.failOn.flag(cmd)
+	a.engineFlags(cmd)
 	cmd.MarkFlagsOneRequired("file", "plan")
 	for _, other := range []string{"workflow", "machines", "rack", "only", "exclude"} {
 		cmd.MarkFlagsMutuallyExclusive("plan", other)
@@ -70,9 +70,6 @@ Example:
 }
 
 func (a *app) runBatch(ctx context.Context, f runFlags) error {
-	if f.engine != "journal" {
-		return usageError(fmt.Errorf("--engine %s: this version has the journal engine only", f.engine), "")
-	}
 	var (
 		planned  *provision.PlanFile
 		batch    *provision.Batch
@@ -151,7 +148,7 @@ func loadAdvice(b *provision.Batch, w provision.Workflow) (power, soak []string)
 
 // submit starts or resumes the run of a batch. What an edited file changes is told
 // machine by machine; machines that became others are asked about on a terminal.
-func (c *carry) submit(ctx context.Context, e *journal.Engine, b *provision.Batch, w provision.Workflow) (provision.RunID, error) {
+func (c *carry) submit(ctx context.Context, e engine, b *provision.Batch, w provision.Workflow) (provision.RunID, error) {
 	before, err := c.latest(ctx, b.Name)
 	if err != nil {
 		return "", err
@@ -223,7 +220,11 @@ func unsetVariables(problems profiles.Problems) []string {
 // mistake at its place, before anything is contacted.
 func (a *app) loadBatch(file, workflow string, sel provision.Selector) (*provision.Batch, provision.Workflow, error) {
 	var none provision.Workflow
-	batch, err := provision.LoadBatch(file, a.library())
+	load := provision.LoadBatch
+	if a.at.remote() {
+		load = provision.LoadRemoteBatch
+	}
+	batch, err := load(file, a.library())
 	if err != nil {
 		next := "name a batch file with -f"
 		if problems, ok := errors.AsType[profiles.Problems](err); ok {

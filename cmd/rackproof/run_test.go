@@ -72,7 +72,14 @@ func TestBadInputEndsWith2AndContactsNobody(t *testing.T) {
 		{name: "credential not set", batch: good + "defaults: {bmc: {password: \"env:RACKPROOF_NOT_SET\"}}\n", want: "env:RACKPROOF_NOT_SET is not set"},
 		{name: "bad unit", batch: good + "limits: {load: 10 parsec}\n", want: `unknown unit "parsec"`},
 		{name: "wrong address", batch: strings.Replace(good, bmc, "10.0.0.300", 1), want: "is not an IPv4 address"},
-		{name: "another engine", batch: good, args: []string{"--engine", "temporal"}, want: "journal engine only"},
+		{name: "another engine", batch: good, args: []string{"--engine", "airflow"}, want: "there are journal and temporal"},
+		{name: "no server", batch: good, args: []string{"--engine", "temporal"}, want: "needs the server's address"},
+		{name: "server without engine", batch: good, args: []string{"--temporal", "127.0.0.1:1"}, want: "go with --engine temporal"},
+		{
+			name: "credential of this machine", batch: good + "defaults: {bmc: {user: \"secret:bmc-user\", password: \"env:BMC_PASSWORD\"}}\n",
+			args: []string{"--engine", "temporal", "--temporal", "127.0.0.1:1"}, want: "batch.yaml:3:12: bmc password of m: credential env:BMC_PASSWORD is of this machine",
+		},
+		{name: "credential of a worker", batch: good + "defaults: {bmc: {password: \"secret:bmc\"}}\n", want: "it is in the file of a Temporal worker"},
 		{name: "selector", batch: good, args: []string{"--machines", "x"}, want: `no machine "x" in a`},
 		{name: "only", batch: good, args: []string{"--only", "broken"}, want: "choose failed, stuck, hands or incomplete"},
 	} {

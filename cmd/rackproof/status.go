@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rackproof/rackproof/provision"
-	"github.com/rackproof/rackproof/provision/journal"
 )
 
 func statusCommand(a *app) *cobra.Command {
@@ -52,10 +51,11 @@ Example:
 			if err := selectorIn(sel, run); err != nil {
 				return err
 			}
-			return c.showRun(run, sel)
+			return c.showRun(cmd.Context(), engine, run, sel)
 		},
 	}
 	selectorFlags(cmd, &sel)
+	a.engineFlags(cmd)
 	return cmd
 }
 
@@ -73,11 +73,11 @@ type runState struct {
 	Times    []provision.StepTimes   `json:"step_times"`
 }
 
-func (c *carry) runState(run *provision.Run, sel provision.Selector) runState {
+func (c *carry) runState(ctx context.Context, e engine, run *provision.Run, sel provision.Selector) runState {
 	b := *run.Batch
 	b.Resolved, b.Machines = nil, nil
 	s := runState{
-		Run: run, Batch: &b, Carried: ownerAlive(c.state, run.ID), Summary: run.Summary(sel), ExitCode: run.ExitCode(sel), Machines: run.Sorted(sel),
+		Run: run, Batch: &b, Carried: c.carriedBy(ctx, e, run.ID), Summary: run.Summary(sel), ExitCode: run.ExitCode(sel), Machines: run.Sorted(sel),
 		Causes: run.Causes(sel), Times: run.StepTimes(sel),
 	}
 	if s.Carried == "" {
@@ -87,7 +87,7 @@ func (c *carry) runState(run *provision.Run, sel provision.Selector) runState {
 	return s
 }
 
-func (c *carry) listRuns(ctx context.Context, e *journal.Engine, sel provision.Selector) error {
+func (c *carry) listRuns(ctx context.Context, e engine, sel provision.Selector) error {
 	runs, err := allRuns(ctx, e)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (c *carry) listRuns(ctx context.Context, e *journal.Engine, sel provision.S
 	}
 	states := []runState{}
 	for _, run := range runs {
-		states = append(states, c.runState(run, sel))
+		states = append(states, c.runState(ctx, e, run, sel))
 	}
 	if c.app.json {
 		return c.app.printJSON(map[string]any{"runs": states})
@@ -121,8 +121,8 @@ func nobodyCarries(run *provision.Run) string {
 	return "nobody carries this run: rackproof resume " + string(run.ID)
 }
 
-func (c *carry) showRun(run *provision.Run, sel provision.Selector) error {
-	s := c.runState(run, sel)
+func (c *carry) showRun(ctx context.Context, e engine, run *provision.Run, sel provision.Selector) error {
+	s := c.runState(ctx, e, run, sel)
 	if c.app.json {
 		return c.app.printJSON(s)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rackproof/rackproof/provision"
-	"github.com/rackproof/rackproof/provision/journal"
 )
 
 func cancelCommand(a *app) *cobra.Command {
@@ -33,7 +32,7 @@ Example:
 			if !sel.All() {
 				return a.stop(cmd.Context(), args[0], sel)
 			}
-			return a.withRun(cmd.Context(), args[0], func(c *carry, e *journal.Engine, run *provision.Run) error {
+			return a.withRun(cmd.Context(), args[0], func(c *carry, e engine, run *provision.Run) error {
 				if err := e.Cancel(cmd.Context(), run.ID); err != nil {
 					return err
 				}
@@ -50,6 +49,7 @@ Example:
 		},
 	}
 	selectorFlags(cmd, &sel)
+	a.engineFlags(cmd)
 	return cmd
 }
 
@@ -78,6 +78,7 @@ Example:
 		},
 	}
 	selectorFlags(cmd, &sel)
+	a.engineFlags(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "every run of this state folder")
 	return cmd
 }
@@ -146,6 +147,10 @@ const stopWithin = 5 * time.Second
 // takeDown ends the loads of a run. A process that carries it was told by its event;
 // it may yet have to connect to a host on which an earlier one has left a load.
 func (c *carry) takeDown(ctx context.Context, run *provision.Run, sel provision.Selector) error {
+	if c.app.at.remote() { // its worker hears of it with its next heartbeat, and is beside the machine
+		c.app.progress("the workers of site %s were told", c.app.at.site)
+		return nil
+	}
 	who := ownerAlive(c.state, run.ID)
 	if who != "" {
 		c.app.progress("%s was told", who)
@@ -175,7 +180,7 @@ func (c *carry) takeDown(ctx context.Context, run *provision.Run, sel provision.
 }
 
 // withRun opens the journal and finds a run for a verb that asks something of it.
-func (a *app) withRun(ctx context.Context, name string, do func(*carry, *journal.Engine, *provision.Run) error) error {
+func (a *app) withRun(ctx context.Context, name string, do func(*carry, engine, *provision.Run) error) error {
 	c, err := a.newCarry()
 	if err != nil {
 		return err

@@ -30,6 +30,7 @@ func verbs(a *app) []*cobra.Command {
 		profileCommand(a),
 		explainCommand(a),
 		simCommand(a),
+		workerCommand(a),
 		versionCommand(a),
 	}
 }

@@ -3,6 +3,8 @@ package enginetest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rackproof/rackproof/provision"
@@ -13,14 +15,12 @@ import (
 func testKills(t *testing.T, open Open) {
 	t.Helper()
 	total := countEvents(t, open)
-	for _, after := range []bool{false, true} {
+	for _, when := range []string{"before", "after"} {
 		for n := 1; n <= total; n++ {
-			if !killAt(t, open, n, after) {
-				break
-			}
-			if t.Failed() {
-				t.Fatalf("killed at event %d of %d (after it was written: %v)", n, total, after)
-			}
+			t.Run(fmt.Sprintf("%s event %d of %d", when, n, total), func(t *testing.T) {
+				t.Parallel()
+				killAt(t, open, n, when == "after")
+			})
 		}
 	}
 }
@@ -34,19 +34,19 @@ func countEvents(t *testing.T, open Open) int {
 	return n
 }
 
-// killAt returns false when the run ended before it came to event n.
-func killAt(t *testing.T, open Open, n int, after bool) bool {
+// killAt ends the engine at event n, unless the run ended before.
+func killAt(t *testing.T, open Open, n int, after bool) {
 	t.Helper()
 	w, state := NewWorld(), t.TempDir()
 	dead := make(chan struct{})
-	count := 0
+	var count atomic.Int64
 	kill := func(provision.Event) error {
 		select {
 		case <-dead:
 			return errKilled
 		default:
 		}
-		if count++; count == n {
+		if count.Add(1) == int64(n) {
 			close(dead)
 			return errKilled
 		}
@@ -77,7 +77,7 @@ func killAt(t *testing.T, open Open, n int, after bool) bool {
 	select {
 	case <-dead:
 	default:
-		return false
+		return
 	}
 	second := serve(t, open, state, w, Hooks{})
 	run := until(t, second, submit(t, second, w, Batch(t, "job", 1)), "finished after a kill", finished)
@@ -86,7 +86,6 @@ func killAt(t *testing.T, open Open, n int, after bool) bool {
 	}
 	once(t, w, "m1#1")
 	_ = second.stop(t)
-	return true
 }
 
 // overSoon closes when the run of s has finished.

@@ -33,7 +33,7 @@ type Open func(tb testing.TB, state string, w provision.Worker, h Hooks) Engine
 var errKilled = errors.New("killed by the test")
 
 // patience is how long the suite waits for anything.
-const patience = 30 * time.Second
+const patience = 3 * time.Minute
 
 // Run tests an engine.
 func Run(t *testing.T, open Open) {
@@ -61,7 +61,10 @@ func Run(t *testing.T, open Open) {
 		{"one owner", testOwner},
 		{"watch", testWatch},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.test(t, open) })
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.test(t, open)
+		})
 	}
 }
 

@@ -129,37 +129,8 @@ func (e *Engine) submission(ctx context.Context, tx *sql.Tx, last []string, b *p
 		}
 		return e.newRun(ctx, tx, provision.RunID(fmt.Sprintf("%s.%d", b.Name, len(last)+1)), sub)
 	}
-	edit := provision.Compare(&run, b)
-	if len(edit.Identity) > 0 && !b.Confirmed {
-		return nil, id, &provision.EditError{Run: id, Edit: edit}
-	}
-	out, err := edited(&run, edit, sub)
+	out, err := provision.Amend(&run, sub)
 	return out, id, err
-}
-
-// edited are the events that an edited batch file makes in a run.
-func edited(run *provision.Run, edit provision.Edit, sub provision.Submission) (out []provision.Event, err error) {
-	if len(edit.Added)+len(edit.Judged) > 0 || edit.Unknown || !edit.Empty() && !run.Finished() {
-		ev, err := provision.NewEvent(run.ID, "", provision.Edited, sub)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, ev)
-	}
-	for _, name := range edit.Judged {
-		m, _ := sub.Batch.Find(name)
-		ev, err := provision.NewEvent(run.ID, name, provision.JudgedAgain, provision.Rejudgement{
-			Profile: m.Profile, ProfileSHA256: m.ProfileSHA256, Spec: m.Spec, SpecSHA256: m.SpecSHA256,
-		})
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, ev)
-	}
-	if !run.Finished() || len(edit.Added) > 0 {
-		out = append(out, provision.Event{Run: run.ID, Kind: provision.Resumed})
-	}
-	return out, nil
 }
 
 func (e *Engine) newRun(ctx context.Context, tx *sql.Tx, id provision.RunID, sub provision.Submission) ([]provision.Event, provision.RunID, error) {

@@ -75,33 +75,14 @@ func (c *carrier) admit(ctx context.Context, m provision.MachineRun, s provision
 
 // failed writes down why a try did not end, and waits before the next one.
 func (c *carrier) failed(ctx context.Context, m provision.MachineRun, s provision.PlanStep, try int, facts provision.Facts, err error) error {
-	var (
-		stuck  *provision.Stuck
-		hands  *provision.Hands
-		fault  *provision.Fault
-		broken *provision.BrokenError
-	)
-	switch {
-	case errors.As(err, &stuck):
-		return c.tell(ctx, m, s.Name, provision.GotStuck, stuck)
-	case errors.As(err, &hands):
-		return c.tell(ctx, m, s.Name, provision.NeedsHands, hands)
-	case errors.As(err, &fault):
-		do := ""
-		if len(fault.Do) > 0 {
-			do = fault.Do[0].Do
+	ends, again := provision.Endings(err, s, try, facts, time.Time{})
+	for _, end := range ends {
+		if err := c.tell(ctx, m, s.Name, end.Kind, end.Data); err != nil {
+			return err
 		}
-		return c.tell(ctx, m, s.Name, provision.StepFailed, provision.Failure{Error: err.Error(), Line: fault.Line, Do: do, Fault: true, Try: try, Facts: facts})
-	case errors.As(err, &broken):
-		return c.tell(ctx, m, s.Name, provision.Broke, provision.Failure{Error: err.Error(), Try: try, Do: broken.Do})
 	}
-	if err := c.tell(ctx, m, s.Name, provision.StepFailed, provision.Failure{Error: err.Error(), Try: try}); err != nil {
-		return err
-	}
-	if try >= max(s.Tries, 1) {
-		return c.tell(ctx, m, s.Name, provision.GotStuck, provision.Stuck{
-			Why: s.Name + ": " + err.Error(),
-		})
+	if !again {
+		return nil
 	}
 	t := time.NewTimer(s.Pause(try, c.engine.opt.Backoff))
 	defer t.Stop()
