@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rackproof/rackproof/provision"
-	"github.com/rackproof/rackproof/provision/journal"
 )
 
 func auditCommand(a *app) *cobra.Command {
@@ -65,7 +64,7 @@ type auditLine struct {
 }
 
 // audit prints the events of a run that tell of a person or of a change.
-func (c *carry) audit(ctx context.Context, e *journal.Engine, now *provision.Run, sel provision.Selector) error {
+func (c *carry) audit(ctx context.Context, e engine, now *provision.Run, sel provision.Selector) error {
 	var run provision.Run
 	for ev, err := range e.Watch(ctx, now.ID, 0) {
 		if err == nil {

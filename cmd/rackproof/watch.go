@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rackproof/rackproof/provision"
-	"github.com/rackproof/rackproof/provision/journal"
 )
 
 func watchCommand(a *app) *cobra.Command {
@@ -63,7 +62,7 @@ Example:
 }
 
 // watch shows a run until it has settled, and ends with its exit status.
-func (c *carry) watch(ctx context.Context, e *journal.Engine, now *provision.Run, sel provision.Selector, after provision.Seq) error {
+func (c *carry) watch(ctx context.Context, e engine, now *provision.Run, sel provision.Selector, after provision.Seq) error {
 	carried := ownerAlive(c.state, now.ID) != ""
 	c.sayIdle(now, sel, carried)
 	var seen display
