@@ -33,35 +33,9 @@ func (r Ref) ResolveFor(ctx context.Context, machine string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var value string
-	switch kind {
-	case "env":
-		value = os.Getenv(rest)
-		if value == "" {
-			return "", fmt.Errorf("credential %s is not set; export %s", r, rest)
-		}
-	case "file":
-		b, err := os.ReadFile(ExpandHome(rest))
-		if err != nil {
-			return "", fmt.Errorf("credential %s: %w", r, err)
-		}
-		value = string(b)
-	case "age":
-		if value, err = ageSecret(rest); err != nil {
-			return "", fmt.Errorf("credential %s: %w", r, err)
-		}
-	case "command":
-		if value, err = runCommand(ctx, rest); err != nil {
-			return "", fmt.Errorf("credential %s: %w", r, err)
-		}
-	case "secret":
-		if value, err = namedSecret(rest); err != nil {
-			return "", fmt.Errorf("credential %s: %w", r, err)
-		}
-	case "csv":
-		if value, err = csvCell(rest, machine); err != nil {
-			return "", fmt.Errorf("credential %s: %w", r, err)
-		}
+	value, err := fetchSecret(ctx, kind, rest, machine)
+	if err != nil {
+		return "", fmt.Errorf("credential %s: %w", r, err)
 	}
 	if kind != "file" || strings.Count(value, "\n") <= 1 { // a key file keeps its lines
 		value = strings.TrimRight(value, "\r\n")
@@ -70,6 +44,28 @@ func (r Ref) ResolveFor(ctx context.Context, machine string) (string, error) {
 		return "", fmt.Errorf("credential %s is empty", r)
 	}
 	return value, nil
+}
+
+func fetchSecret(ctx context.Context, kind, rest, machine string) (string, error) {
+	switch kind {
+	case "env":
+		value := os.Getenv(rest)
+		if value == "" {
+			return "", fmt.Errorf("the variable is not set; export %s", rest)
+		}
+		return value, nil
+	case "file":
+		b, err := os.ReadFile(ExpandHome(rest))
+		return string(b), err
+	case "age":
+		return ageSecret(rest)
+	case "command":
+		return runCommand(ctx, rest)
+	case "secret":
+		return namedSecret(rest)
+	default: // parts knows the kinds
+		return csvCell(rest, machine)
+	}
 }
 
 // Check reports, without running or contacting anything, a reference that cannot

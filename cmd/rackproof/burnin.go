@@ -118,6 +118,18 @@ func (f *burninFlags) times() error {
 	return nil
 }
 
+// named is the profile that a person gave, nil where it is to be guessed.
+func (f *burninFlags) named(lib *profiles.Library) (*profiles.Profile, error) {
+	if f.profile == "" {
+		return nil, nil
+	}
+	p, err := lib.Profile(f.profile)
+	if err != nil {
+		return nil, usageError(err, "rackproof profile list")
+	}
+	return p, nil
+}
+
 // migAsked refuses a trial of instances that the profile does not describe.
 func (f *burninFlags) migAsked(p *profiles.Profile) error {
 	if !f.migTest || p.GPU.MIGLeave != "" {
@@ -142,11 +154,9 @@ func (a *app) burnin(ctx context.Context, f *burninFlags) error {
 	if loads, err = f.loadsFor(loads, spec); err != nil {
 		return err
 	}
-	var p *profiles.Profile
-	if f.profile != "" {
-		if p, err = lib.Profile(f.profile); err != nil {
-			return usageError(err, "rackproof profile list")
-		}
+	p, err := f.named(lib)
+	if err != nil {
+		return err
 	}
 	store, meta, err := a.attempt(f)
 	if err != nil {
