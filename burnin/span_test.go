@@ -77,7 +77,7 @@ func TestSoakClock(t *testing.T) {
 			panic(err)
 		}
 	}}
-	silence := event{15 * time.Minute, func(*boots) { <-time.After(5 * time.Minute) }}
+	silence := event{15 * time.Minute, func(*boots) { <-time.After(20 * time.Minute) }}
 	dead := event{15 * time.Minute, killLoads}
 	accumulated := func(restarts, pauses int) profiles.Soak {
 		return profiles.Soak{Hours: want.Hours(), Mode: profiles.Accumulated, Restarts: restarts, Pauses: pauses}
@@ -96,7 +96,7 @@ func TestSoakClock(t *testing.T) {
 		{"a pause that is allowed", accumulated(0, 1), []event{halt}, "stop done", want, "interrupted by a stop by a person at "},
 		{"a pause that is not", accumulated(5, 0), []event{halt}, "stop done", want + 15*time.Minute, "the clock began again there, the spec allows 0 pauses"},
 		{"nobody heard of us", accumulated(0, 0), []event{silence}, "dead-man done", want, "interrupted by the dead-man timer at "},
-		{"nobody heard of us, uninterrupted", profiles.Soak{Hours: want.Hours(), Mode: profiles.Uninterrupted}, []event{silence}, "dead-man done", want + 17*time.Minute, "the spec wants it uninterrupted"},
+		{"nobody heard of us, uninterrupted", profiles.Soak{Hours: want.Hours(), Mode: profiles.Uninterrupted}, []event{silence}, "dead-man done", want + 30*time.Minute, "the spec wants it uninterrupted"},
 		{"a load that died", accumulated(1, 0), []event{dead}, "dead-load done", want, // what died proves nothing
 			"interrupted by a load that died"},
 		{"a load that died, and none may", accumulated(0, 0), []event{dead}, "done", 0, "under load for 0.00 h of the 0.6"},

@@ -40,7 +40,10 @@ func (r Ref) ResolveFor(ctx context.Context, machine string) (string, error) {
 	if kind != "file" || strings.Count(value, "\n") <= 1 { // a key file keeps its lines
 		value = strings.TrimRight(value, "\r\n")
 	}
-	if value == "" {
+	switch {
+	case value == "" && kind == "env":
+		return "", fmt.Errorf("credential %s is not set; export %s", r, rest)
+	case value == "":
 		return "", fmt.Errorf("credential %s is empty", r)
 	}
 	return value, nil
@@ -49,11 +52,7 @@ func (r Ref) ResolveFor(ctx context.Context, machine string) (string, error) {
 func fetchSecret(ctx context.Context, kind, rest, machine string) (string, error) {
 	switch kind {
 	case "env":
-		value := os.Getenv(rest)
-		if value == "" {
-			return "", fmt.Errorf("the variable is not set; export %s", rest)
-		}
-		return value, nil
+		return os.Getenv(rest), nil
 	case "file":
 		b, err := os.ReadFile(ExpandHome(rest))
 		return string(b), err

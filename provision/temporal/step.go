@@ -80,8 +80,8 @@ func (s *stepper) work(ctx context.Context, t turn, c claim) error {
 
 // known refuses what this worker cannot carry out as it was meant.
 func known(run *provision.Run, m *provision.MachineRun) error {
-	if run.Plan.Version != provision.PlanVersion {
-		return fmt.Errorf("the run was planned by version %d of the workflow, this worker knows %d; carry it on with workers of the rackproof that started it", run.Plan.Version, provision.PlanVersion)
+	if run.Plan.Version < 1 || run.Plan.Version > provision.PlanVersion {
+		return fmt.Errorf("the run was planned by version %d of the workflow, this worker knows 1 to %d; carry it on with workers of the rackproof that started it", run.Plan.Version, provision.PlanVersion)
 	}
 	for what, want := range map[string]string{"profile " + m.Machine.Profile: m.Machine.ProfileSHA256, "spec " + m.Machine.Spec: m.Machine.SpecSHA256} {
 		if sum := sha256.Sum256(run.Batch.Resolved[want]); hex.EncodeToString(sum[:]) != want {
