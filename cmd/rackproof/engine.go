@@ -27,6 +27,7 @@ type where struct {
 	space    string // namespace
 	site     string
 	evidence string // folder that the site's workers share with us
+	secured  protection
 }
 
 const (
@@ -46,6 +47,7 @@ func (a *app) engineFlags(cmd *cobra.Command) {
 func (a *app) serverFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&a.at.server, "temporal", "", "the Temporal server, `host:port`")
+	a.at.secured.flags(f)
 	f.StringVar(&a.at.space, "namespace", "default", "Temporal `namespace`")
 	f.StringVar(&a.at.site, "site", "default", "site whose workers carry the run, by `name`")
 	f.StringVar(&a.at.evidence, "evidence", "", "`folder` that the workers of the site share, for evidence and reports")
@@ -65,15 +67,24 @@ func (w where) check() error {
 
 func (w where) remote() bool { return w.engine == onTemporal }
 
-// options are those of a Temporal engine.
-func (w where) options(state string) temporal.Options {
-	return temporal.Options{Address: w.server, Namespace: w.space, Site: w.site, State: state}
+// temporalOptions are those of a Temporal engine.
+func (a *app) temporalOptions(state string) (temporal.Options, error) {
+	w := a.at
+	secured, err := w.secured.config()
+	if err == nil && secured == nil && !own(w.server) {
+		a.progress("the connection to %s is not encrypted: whoever listens sees addresses and serial numbers; --temporal-tls or --temporal-ca FILE protects it", w.server)
+	}
+	return temporal.Options{Address: w.server, Namespace: w.space, Site: w.site, State: state, TLS: secured}, err
 }
 
 // look opens the engine to read it and to ask of runs, without a worker.
 func (c *carry) look(ctx context.Context) (engine, error) {
 	if c.app.at.remote() {
-		return temporal.Open(ctx, c.app.at.options(c.state))
+		opt, err := c.app.temporalOptions(c.state)
+		if err != nil {
+			return nil, err
+		}
+		return temporal.Open(ctx, opt)
 	}
 	return journal.Open(ctx, c.state, journal.Options{})
 }

@@ -46,7 +46,7 @@ Example:
   rackproof run -f batch.yaml --rack R12 --json
   rackproof run -f batch.yaml --workflow burnin
   rackproof run --plan night.plan
-  rackproof run -f batch.yaml --engine temporal --temporal temporal.example.net:7233 --site fra2 --evidence /srv/rackproof
+  rackproof run -f batch.yaml --engine temporal --temporal temporal.example.net:7233 --temporal-tls --site fra2 --evidence /srv/rackproof
 
 ` + failOnHelp + "\n\n" + exitHelp,
 		Args: cobra.NoArgs,

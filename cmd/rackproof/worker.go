@@ -31,8 +31,8 @@ goes on with what another has measured.
 RackproofResult in the namespace, once, and ends.
 
 Example:
-  rackproof worker --temporal temporal.example.net:7233 --setup
-  rackproof worker --temporal temporal.example.net:7233 --site fra2 --secrets /etc/rackproof/secrets.yaml --evidence /srv/rackproof
+  rackproof worker --temporal temporal.example.net:7233 --temporal-tls --setup
+  rackproof worker --temporal temporal.example.net:7233 --temporal-tls --site fra2 --secrets /etc/rackproof/secrets.yaml --evidence /srv/rackproof
 
 ` + exitHelp,
 		Args: cobra.NoArgs,
@@ -54,7 +54,10 @@ func (a *app) work(ctx context.Context, setup bool, secrets string) error {
 	if err != nil {
 		return err
 	}
-	opt := a.at.options(c.state)
+	opt, err := a.temporalOptions(c.state)
+	if err != nil {
+		return err
+	}
 	opt.Secrets, opt.Log = or(secrets, filepath.Join(c.state, "secrets.yaml")), c.logger()
 	if !setup {
 		if err := shareRuns(c.state, a.at.evidence); err != nil {

@@ -2,6 +2,7 @@ package temporal
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,10 +20,11 @@ import (
 
 // Options say how an Engine works.
 type Options struct {
-	Address   string // of the Temporal server, host:port
-	Namespace string // "" = default
-	Site      string // whose workers carry the runs submitted here
-	State     string // state folder, for the locks of this machine's BMCs
+	Address   string      // of the Temporal server, host:port
+	Namespace string      // "" = default
+	Site      string      // whose workers carry the runs submitted here
+	TLS       *tls.Config // of the connection to the server; nil = none
+	State     string      // state folder, for the locks of this machine's BMCs
 
 	Worker  provision.Worker // nil for an engine that only looks and asks
 	Secrets string           // file that this worker takes secret:NAME from
@@ -66,7 +68,8 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	c, err := client.DialContext(ctx, client.Options{
 		HostPort: opt.Address, Namespace: opt.Namespace, Logger: log.NewStructuredLogger(opt.Log),
 		// The profiles of a batch are text, and a payload has at most 2 MB.
-		DataConverter: payloads,
+		DataConverter:     payloads,
+		ConnectionOptions: client.ConnectionOptions{TLS: opt.TLS},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("server of Temporal at %s: %w; is it running, and is --temporal its frontend (port 7233)?", opt.Address, err)
