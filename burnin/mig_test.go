@@ -97,3 +97,16 @@ func TestMIGTrialHolder(t *testing.T) {
 		t.Errorf("%s", f.NotRun)
 	}
 }
+
+// A trial says nothing where no GPU is known to judge.
+func TestMIGTrialOfNoGPU(t *testing.T) {
+	t.Parallel()
+	rec := migTrialRecord(newMIGNode(t, "").trial(t, profiles.MIGRemoved))
+	rec.Evidence = rec.Evidence[len(rec.Evidence)-1:] // nothing but the trial
+	p := migTrialProfile(profiles.MIGRemoved)
+	p.GPU.Count = nil
+	got := migTrials(NewReadings(rec), p)
+	if len(got) != 1 || got[0].NotRun != "no evidence shows a GPU" {
+		t.Errorf("findings %+v", got)
+	}
+}

@@ -28,8 +28,12 @@ func migTrials(r *Readings, p *profiles.Profile) []Finding {
 	case log.Value.Refused != "":
 		return []Finding{all.Missing(errors.New(log.Value.Refused))}
 	}
+	parts := gpuParts(r, p)
+	if len(parts) == 0 {
+		return []Finding{all.Missing(errors.New("no evidence shows a GPU"))}
+	}
 	var out []Finding
-	for _, part := range gpuParts(r, p) {
+	for _, part := range parts {
 		j := migJudge{log: &log.Value, ref: log.Ref, part: part, want: want, profile: p}
 		out = append(out, withClass([]Finding{j.instances(), j.cuda(), j.left()}, ClassSetting)...)
 	}

@@ -110,14 +110,15 @@ func noNVLinkAnswer(command string, body []byte, e *Evidence) error {
 }
 
 // nvlinkLine reads "Link 17: 26.562 GB/s": the number of the link and what is said of it.
+// A link of which nothing is said is one all the same.
 func nvlinkLine(line string) (link int, said string, ok bool) {
-	number, said, ok := strings.Cut(strings.TrimSpace(line), ": ")
+	number, said, ok := strings.Cut(strings.TrimSpace(line), ":")
 	number, named := strings.CutPrefix(number, "Link ")
-	if !ok || !named || len(number) > 4 {
+	if !ok || !named || len(number) > 4 || said != "" && said[0] != ' ' {
 		return 0, "", false
 	}
 	n, err := strconv.ParseUint(number, 10, 16)
-	return int(n), said, err == nil
+	return int(n), strings.TrimSpace(said), err == nil
 }
 
 func (g *NVLinkGPU) read(line string) {

@@ -14,16 +14,18 @@ func TestParseNVLink(t *testing.T) {
 		"NVML: Unable to retrieve NVLink information as all links are inActive\n" +
 		"GPU 2: NVIDIA L40S (UUID: GPU-00000003-aaaa-bbbb-cccc-000000000000)\nDevice does not have or support Nvlink\n" +
 		"GPU 3: NVIDIA H100 80GB HBM3 (UUID: GPU-00000004-aaaa-bbbb-cccc-000000000000)\nNvlink queries are not supported for Devices in MIG mode\n" +
-		"GPU 4: NVIDIA H100 80GB HBM3\n"
+		"GPU 4: NVIDIA H100 80GB HBM3\n" +
+		"GPU 5: NVIDIA H100 80GB HBM3\n\t Link 0: 26.562 GB/s\n\t Link 1: \n" +
+		"GPU 6: NVIDIA H100 80GB HBM3\n\t Link 0: 26.562 GB/s\n\t Link 1:\n"
 	s, err := parseNVLink(&Evidence{Out: []byte(out)})
-	if err != nil || len(s.GPUs) != 5 {
+	if err != nil || len(s.GPUs) != 7 {
 		t.Fatalf("%d GPUs: %v", len(s.GPUs), err)
 	}
 	for i, want := range []struct {
 		active int
 		err    string
 	}{
-		{2, ""}, {0, ""}, {0, ""}, {0, "MIG mode"}, {0, "prints no link"},
+		{2, ""}, {0, ""}, {0, ""}, {0, "MIG mode"}, {0, "prints no link"}, {0, "link 1"}, {0, "link 1"},
 	} {
 		active, err := s.GPUs[i].Active()
 		switch {

@@ -3,8 +3,6 @@ package provision
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"os/user"
 	"time"
 
 	"github.com/rackproof/rackproof/burnin"
@@ -64,22 +62,6 @@ func NewEvent(run RunID, machine string, kind Kind, data any) (Event, error) {
 	}
 	e.Data = b
 	return e, nil
-}
-
-// Operator is who works with this process, as events and the audit log name them:
-// user@host; with sudo the user who called it.
-func Operator() string {
-	name := os.Getenv("SUDO_USER")
-	if name == "" {
-		if u, err := user.Current(); err == nil {
-			name = u.Username
-		}
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "this host"
-	}
-	return or(name, "somebody") + "@" + host
 }
 
 // Submission starts a run.

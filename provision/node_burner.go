@@ -3,10 +3,7 @@ package provision
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
-	"os/user"
 	"time"
 
 	"github.com/rackproof/rackproof/burnin"
@@ -41,7 +38,7 @@ func (n NodeBurner) Burn(ctx context.Context, b BurnIn) error {
 	}
 	err := burnin.Burn(work, burnin.BurnOptions{
 		Node: node, Sources: b.Sources, Store: b.Store, Machine: b.Record, Spec: b.Spec.Bytes(),
-		Run: string(b.Run), Attempt: b.Attempt, Owner: person(), Rackproof: b.Version,
+		Run: string(b.Run), Attempt: b.Attempt, Owner: Operator(), Rackproof: b.Version,
 		Duration: b.Duration, DeadMan: b.DeadMan, Carried: b.Carried, Soak: b.Spec.Soak, OnFail: b.Spec.OnFail, Freeze: b.Freeze, Loads: burnin.LoadsFor(burnin.Loads(), b.Spec, b.Consent), Resume: true, Coverage: burnin.CoverFull, Log: n.Log,
 	})
 	if ctx.Err() != nil {
@@ -61,17 +58,4 @@ func burnWaits(err error) error {
 		return &Stuck{Why: err.Error(), Do: "Look at its console and power.", Suspect: true, cause: err}
 	}
 	return err
-}
-
-// person says who works on a node.
-func person() string {
-	name := "rackproof"
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown host"
-	}
-	return fmt.Sprintf("%s@%s", name, host)
 }

@@ -35,7 +35,7 @@ type pairs struct {
 func network(e *Env, node burnin.Shell) burnin.Source {
 	pair := burnin.Pair{
 		Node: node, Profile: e.Profile, Origin: burnin.FromSSH, Store: e.Store,
-		Claim: burnin.Claim{Run: string(e.Run), Attempt: e.Attempt, Owner: person()},
+		Claim: burnin.Claim{Run: string(e.Run), Attempt: e.Attempt, Owner: Operator()},
 	}
 	if !wantsPairs(e) || e.Batch.Network.Alone || e.meeting == nil {
 		return &pair

@@ -122,7 +122,7 @@ func (s rebootCycle) begin(ctx context.Context, e *Env, n int) (r restarting, er
 	if err != nil {
 		return r, err
 	}
-	if err := burnin.Idle(ctx, node, burnin.Claim{Run: string(e.Run), Attempt: e.Attempt, Owner: person()}); err != nil {
+	if err := burnin.Idle(ctx, node, burnin.Claim{Run: string(e.Run), Attempt: e.Attempt, Owner: Operator()}); err != nil {
 		return r, burnWaits(err)
 	}
 	host, err := askHost(ctx, node, e.Profile)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rackproof/rackproof/burnin"
 	"github.com/rackproof/rackproof/profiles"
+	"github.com/rackproof/rackproof/provision"
 )
 
 // burninFlags are those of `rackproof burnin`.
@@ -183,7 +184,7 @@ func (a *app) burnin(ctx context.Context, f *burninFlags) error {
 		return err
 	}
 	a.progress("%s: %s", f.node.name(), burnin.Notice(facts, loads, p, f.duration, spec.OnFail)+burnin.RebootNotice(f.reboots-len(meta.Boots)))
-	claim := burnin.Claim{Run: meta.Run, Attempt: meta.Attempt, Owner: person()}
+	claim := burnin.Claim{Run: meta.Run, Attempt: meta.Attempt, Owner: provision.Operator()}
 	pair, err := a.pair(ctx, f, burnin.Pair{Node: sh, Origin: origin, Profile: p, Claim: claim, Store: store})
 	if err != nil {
 		return err
@@ -192,7 +193,7 @@ func (a *app) burnin(ctx context.Context, f *burninFlags) error {
 	a.progress("evidence: %s", store.Dir())
 	o := burnin.BurnOptions{
 		Node: node, Sources: []burnin.Source{&pair.Pair}, Store: store, Machine: burnin.Machine{Name: f.node.name(), Guessed: guessed}, Spec: spec.Bytes(),
-		Run: meta.Run, Attempt: meta.Attempt, Owner: person(), Rackproof: versionString(),
+		Run: meta.Run, Attempt: meta.Attempt, Owner: provision.Operator(), Rackproof: versionString(),
 		Duration: f.duration, DeadMan: f.deadMan, Soak: spec.Soak, OnFail: spec.OnFail, Reboots: f.reboots, Loads: loads, Resume: true, Log: a.log,
 	}
 	if err := burnAndReboot(ctx, o, !meta.Ended.IsZero()); err != nil {

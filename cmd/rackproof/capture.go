@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rackproof/rackproof/burnin"
+	"github.com/rackproof/rackproof/provision"
 )
 
 func captureCommand(a *app) *cobra.Command {
@@ -73,7 +74,7 @@ func (a *app) capture(ctx context.Context, f *nodeFlags, out string) error {
 	err = burnin.Burn(ctx, burnin.BurnOptions{
 		Node:  &burnin.Node{Shell: sh, Origin: origin, Probes: burnin.Probes(), Log: a.log, Progress: a.burninProgress().show},
 		Store: store, Machine: burnin.Machine{Name: f.name()}, Run: meta.Run, Attempt: meta.Attempt,
-		Owner: person(), Rackproof: versionString(), Resume: true, Log: a.log,
+		Owner: provision.Operator(), Rackproof: versionString(), Resume: true, Log: a.log,
 	})
 	if err != nil {
 		return nodeError(f.name(), err)

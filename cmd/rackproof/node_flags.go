@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"os/user"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -126,17 +125,4 @@ func nodeError(machine string, err error) error {
 		e.code, e.Code = exitUsage, "usage"
 	}
 	return e
-}
-
-// person is who works on a machine, as others are told.
-func person() string {
-	name := "somebody"
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		return name
-	}
-	return name + "@" + host
 }
