@@ -2,6 +2,7 @@ package temporal
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -114,10 +115,15 @@ func (e *Engine) Tell(ctx context.Context, ev provision.Event) error {
 	if ev.Machine != "" {
 		return e.sayAndSee(ctx, l, e.names.machine(ev.Run, ev.Machine), ev)
 	}
-	if err := e.sayAndSee(ctx, l, e.names.run(ev.Run), ev); err != nil {
+	ev.At, ev.By = time.Now().UTC(), e.who
+	w := word{ID: rand.Text(), Event: ev}
+	if err := e.say(ctx, e.names.run(ev.Run), w); err != nil {
 		return err
 	}
-	return e.forward(ctx, l)
+	if err := e.forward(ctx, l, w); err != nil { // before it is seen: a load must be down in seconds
+		return err
+	}
+	return e.see(ctx, l, e.names.run(ev.Run), w)
 }
 
 // say makes an event durable: it is in the workflow's history, or waits before it,

@@ -120,7 +120,11 @@ func (l *ledger) put(s *shelf, from *start, said []stamped) {
 
 // meet makes room for the machines that the run's batches name.
 func (l *ledger) meet() {
-	for _, w := range l.run.book.words {
+	l.meetIn(l.run.book.words)
+}
+
+func (l *ledger) meetIn(words []word) {
+	for _, w := range words {
 		sub, err := submissionOf(w.Event)
 		if err != nil || sub.Batch == nil {
 			continue
@@ -132,6 +136,20 @@ func (l *ledger) meet() {
 			}
 		}
 	}
+}
+
+// said is what was said of the run, with what was just said of it.
+func (l *ledger) said(just []word) []word {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := slices.Clone(l.run.book.words)
+	for _, w := range just {
+		if !l.run.book.heard[w.ID] {
+			all = append(all, w)
+		}
+	}
+	l.meetIn(all)
+	return all
 }
 
 func submissionOf(ev provision.Event) (s provision.Submission, err error) {

@@ -44,11 +44,11 @@ func (r *recorder) Record(ctx context.Context, kind provision.Kind, data any) er
 		return err
 	}
 	ev.Attempt, ev.Step = r.turn.Attempt, r.turn.Step
-	workflow, w := r.engine.names.machine(r.turn.Run, r.turn.Machine), word{Claim: r.claim, Event: ev}
-	if kind == provision.ChangeEnded {
-		workflow, w.Claim = r.engine.names.run(r.turn.Run), claim{}
+	if kind == provision.ChangeEnded { // who is next must see it before this machine's end
+		err = r.engine.sayAndSee(ctx, r.engine.ledger(r.turn.Run), r.engine.names.run(r.turn.Run), ev)
+	} else {
+		err = r.engine.say(ctx, r.engine.names.machine(r.turn.Run, r.turn.Machine), word{Claim: r.claim, Event: ev})
 	}
-	err = r.engine.say(ctx, workflow, w)
 	if kind == provision.StepEnded || kind == provision.StepFailed {
 		r.ended = &ev
 	}

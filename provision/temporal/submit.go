@@ -115,15 +115,21 @@ func (e *Engine) explained(err error) error {
 }
 
 // seenWithin is for how long a word may wait before its history, where it is durable
-// already: a worker holds that history, or held it and died.
-const seenWithin = 5 * time.Second
+// already: a worker holds that history, or held it and died. The server takes it from a
+// dead one after 10 s, the default time of a workflow task.
+const seenWithin = 15 * time.Second
 
-// sayAndSee says an event and waits until readers have it.
 func (e *Engine) sayAndSee(ctx context.Context, l *ledger, workflow string, ev provision.Event) error {
 	w := word{ID: rand.Text(), Event: ev}
 	if err := e.say(ctx, workflow, w); err != nil {
 		return err
 	}
+	return e.see(ctx, l, workflow, w)
+}
+
+// see waits until readers have a word that was said, or it has waited so long that nobody
+// can tell when they will.
+func (e *Engine) see(ctx context.Context, l *ledger, workflow string, w word) error {
 	l.mu.Lock()
 	s := l.run
 	for _, m := range l.machines {
@@ -142,11 +148,10 @@ func (e *Engine) sayAndSee(ctx context.Context, l *ledger, workflow string, ev p
 }
 
 // forward tells the machines of a run what was said of it, as far as they do not know
-// it yet. Machines that have no workflow get one.
-func (e *Engine) forward(ctx context.Context, l *ledger) error {
-	l.mu.Lock()
-	all := append([]word(nil), l.run.book.words...)
-	l.mu.Unlock()
+// it yet: what its history shows, and what was just said and may not be there yet.
+// Machines that have no workflow get one.
+func (e *Engine) forward(ctx context.Context, l *ledger, just ...word) error {
+	all := l.said(just)
 	racks, err := racksOf(all)
 	if err != nil {
 		return err
