@@ -22,6 +22,11 @@ func (r *Run) Arrived(b *Batch) map[string]Facts {
 				facts[fact] = v
 			}
 		}
+		for _, fact := range []string{FactPassword, factLEDFound} {
+			if v := m.Facts[fact]; v != "" {
+				facts[fact] = v
+			}
+		}
 		booted := BootMethod(m.Facts[FactBoot]).fromUs() || m.Facts[factImageLeft] != ""
 		if booted && m.Facts[factLeft] == "" {
 			facts[factImageLeft] = string(r.ID)

@@ -26,6 +26,7 @@ type Batch struct {
 
 	Diagnostics DiagnosticsWish `json:"diagnostics,omitzero"`
 	Network     NetworkWish     `json:"network,omitzero"`
+	Notify      NotifyWish      `json:"notify,omitzero"`
 
 	Machines []Machine `json:"machines"`
 
@@ -95,6 +96,9 @@ type Machine struct {
 	Boot    Boot     `json:"boot"`
 	Reboots int      `json:"reboots,omitempty"` // reboot cycles instead of the spec's; 0 = the spec's
 
+	// RAID are the volumes that it is to have, an empty list none; nil leaves that open.
+	RAID []RAIDWish `json:"raid,omitzero"`
+
 	// Network is what the BMC's own port is to be; nil leaves it alone.
 	Network *redfish.NetworkWish `json:"bmc_network,omitempty"`
 
@@ -125,9 +129,10 @@ type BMCLogin struct {
 	Protocol Protocol `json:"protocol,omitempty"` // "" = redfish
 	User     Ref      `json:"user"`
 	Password Ref      `json:"password"`
-	TLS      string   `json:"tls"`                  // "pin", "insecure" or "ca:FILE"; nothing over IPMI
-	Legacy   bool     `json:"tls_legacy,omitempty"` // also TLS 1.0 and RSA key exchange
-	SHA256   string   `json:"sha256,omitempty"`     // of the certificate to find at the first visit, lower-case hex
+	New      Ref      `json:"new_password,omitempty"` // that step credentials gives it; "" = it keeps its own
+	TLS      string   `json:"tls"`                    // "pin", "insecure" or "ca:FILE"; nothing over IPMI
+	Legacy   bool     `json:"tls_legacy,omitempty"`   // also TLS 1.0 and RSA key exchange
+	SHA256   string   `json:"sha256,omitempty"`       // of the certificate to find at the first visit, lower-case hex
 }
 
 // SSH is how to log in to the booted host.

@@ -240,7 +240,7 @@ func (l *loader) checkRefs(m *Machine, row rowInfo, seen map[string]bool) {
 	for _, c := range []struct {
 		what string
 		ref  Ref
-	}{{"bmc user", m.Login.User}, {"bmc password", m.Login.Password}, {"ssh key", m.SSH.Key}} {
+	}{{"bmc user", m.Login.User}, {"bmc password", m.Login.Password}, {"new bmc password", m.Login.New}, {"ssh key", m.SSH.Key}} {
 		key := string(c.ref)
 		if strings.HasPrefix(key, "csv:") {
 			key += "@" + m.Name

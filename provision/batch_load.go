@@ -123,6 +123,7 @@ func (l *loader) root(n ast.Node) {
 		"firmware":    l.firmware,
 		"diagnostics": l.diagnostics,
 		"network":     l.network,
+		"notify":      l.notify,
 		"expect":      func(n ast.Node) { l.expct = l.expect(n) },
 		"machines":    func(n ast.Node) { machines = n },
 	})
@@ -168,7 +169,7 @@ func (l *loader) shared(m *Machine, keys *map[string]profiles.Position, expect *
 			l.fields(n, "bmc", l.login(&m.Login))
 			l.noTLS(n, &m.Login)
 		}
-		f["bmc_network"] = l.bmcNetwork(&m.Network)
+		f["bmc_network"], f["raid"] = l.bmcNetwork(&m.Network), l.raid(&m.RAID)
 		return f
 	}
 	f["expect"] = func(n ast.Node) { *expect = l.expect(n) }
@@ -180,6 +181,7 @@ func (l *loader) shared(m *Machine, keys *map[string]profiles.Position, expect *
 	}
 	note("name", l.str(&m.Name))
 	note("bmc_network", l.bmcNetwork(&m.Network))
+	note("raid", l.raid(&m.RAID))
 	note("bmc", func(n ast.Node) { l.machineBMC(n, m) })
 	note("serial", l.str(&m.Serial))
 	note("uuid", l.str(&m.UUID))
@@ -207,7 +209,7 @@ func (l *loader) shared(m *Machine, keys *map[string]profiles.Position, expect *
 }
 
 func (l *loader) login(to *BMCLogin) field {
-	return field{"protocol": l.protocol(&to.Protocol), "user": l.ref(&to.User), "password": l.ref(&to.Password), "tls": l.tls(to)}
+	return field{"protocol": l.protocol(&to.Protocol), "user": l.ref(&to.User), "password": l.ref(&to.Password), "new_password": l.ref(&to.New), "tls": l.tls(to)}
 }
 
 // machineBMC takes an address, or an address with a login of its own.

@@ -51,7 +51,9 @@ func (l *loader) machine(n ast.Node) {
 func (l *loader) take(m Machine, row rowInfo) {
 	m.Profile, m.Spec = or(m.Profile, l.batch.Profile), or(m.Spec, l.batch.Spec)
 	m.Poll = l.batch.Limits.Poll
-	m.Login.User, m.Login.Password, m.SSH.Key = l.fromHere(m.Login.User), l.fromHere(m.Login.Password), l.fromHere(m.SSH.Key)
+	for _, r := range []*Ref{&m.Login.User, &m.Login.Password, &m.Login.New, &m.SSH.Key} {
+		*r = l.fromHere(r.of(m.Name))
+	}
 	m.MAC, m.UUID = strings.ToLower(m.MAC), strings.ToLower(m.UUID)
 	l.batch.Machines = append(l.batch.Machines, m)
 	l.rows = append(l.rows, row)
@@ -59,7 +61,7 @@ func (l *loader) take(m Machine, row rowInfo) {
 
 // csvColumns are the columns of a machine list. Secrets stand in columns of
 // their own and are read when they are needed, never kept.
-var csvColumns = []string{"name", "bmc", "serial", "uuid", "rack", "u", "pdus", "mac", "host", "system", "via", "profile", "spec", "bmc_protocol", "bmc_user", "bmc_password", columnBMCAddress, columnBMCName}
+var csvColumns = []string{"name", "bmc", "serial", "uuid", "rack", "u", "pdus", "mac", "host", "system", "via", "profile", "spec", "bmc_protocol", "bmc_user", "bmc_password", "bmc_new_password", columnBMCAddress, columnBMCName}
 
 func (l *loader) csv(n ast.Node, file string) {
 	path := l.path(file)
@@ -146,6 +148,8 @@ func setColumn(m *Machine, column, cell, path string) error {
 		m.Login.User = Ref("csv:" + path + "#bmc_user")
 	case "bmc_password":
 		m.Login.Password = Ref("csv:" + path + "#bmc_password")
+	case "bmc_new_password":
+		m.Login.New = Ref("csv:" + path + "#bmc_new_password")
 	default:
 		if to := words[column]; to != nil {
 			*to = cell

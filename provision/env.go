@@ -25,6 +25,7 @@ type Env struct {
 	Machine Machine
 	Profile *profiles.Profile
 	Spec    *profiles.Spec
+	With    Options // what the workflow says of the step
 	Log     *slog.Logger
 	Store   *burnin.Store
 	Facts   Facts // of earlier steps; Done and Do may add their own
@@ -58,6 +59,7 @@ type openers struct {
 	greet func(context.Context, Machine) (redfish.Greeting, error) // who is there, before a login; nil = nobody is asked
 	known func(ctx context.Context, m Machine, sha256 string) (BMC, error)
 	node  func(context.Context, Machine, Facts) (burnin.Shell, error)
+	login func(context.Context, Machine) (redfish.Config, error) // how bmc logs in; nil = passwords are not changed here
 
 	answers func(context.Context, Machine) bool // somebody, where its BMC is to be; nil = nobody is asked
 }
@@ -69,7 +71,9 @@ func (e *Env) Client(ctx context.Context) (BMC, error) {
 	}
 	c, err := e.open.bmc(ctx, e.Machine)
 	if err != nil {
-		return nil, err
+		if c, err = e.byNewPassword(ctx, err); err != nil {
+			return nil, err
+		}
 	}
 	if was, is := e.Facts[FactPrint], c.Fingerprint(); was != "" && is != was {
 		why := fmt.Sprintf("another BMC answers at %s than at the beginning of this attempt (%s, was %s)", e.Machine.BMC, printWord(is), printWord(was))

@@ -59,6 +59,7 @@ func (e *Env) changes(ctx context.Context, w Workflow) ([]Change, error) {
 			out = append(out, Change{Step: s.Step.Name(), What: "left out:", Want: why})
 			continue
 		}
+		e.With = s.With
 		changes, err := planner.Plan(ctx, e)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Step.Name(), err)

@@ -134,7 +134,7 @@ func (b *Bench) planEnv(batch *Batch, m Machine) (*Env, error) {
 		return nil, err
 	}
 	e := &Env{
-		Run: t.Run, Batch: batch, Machine: b.atBMC(m, nil), Profile: profile, Spec: spec, Log: b.Log, Facts: batch.Arrived[m.Name].Clone(), Boot: s.netboot,
+		Run: t.Run, Batch: batch, Machine: b.atBMC(m, nil).withNewPassword(batch.Arrived[m.Name]), Profile: profile, Spec: spec, Log: b.Log, Facts: batch.Arrived[m.Name].Clone(), Boot: s.netboot,
 		rec: noRecorder{}, intents: map[string]Intent{}, open: b.openers(),
 	}
 	return e, nil

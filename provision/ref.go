@@ -18,7 +18,7 @@ import (
 // Ref says where a secret is, never what it is: "env:NAME", "file:PATH",
 // "age:FILE#IDENTITY" (opened with the identity in another file), "command:pass show
 // bmc/r12u07", "csv:FILE#COLUMN" (the row whose column name is the machine's),
-// "secret:NAME" (of a Temporal worker). It is printed and journaled; what it resolves
+// "secret:NAME" (of a Temporal worker). In a batch {name} in it is the machine's. It is printed and journaled; what it resolves
 // to never is.
 type Ref string
 
@@ -65,6 +65,16 @@ func fetchSecret(ctx context.Context, kind, rest, machine string) (string, error
 	default: // parts knows the kinds
 		return csvCell(rest, machine)
 	}
+}
+
+// of is the reference with the machine's name where it says {name}: one line in the
+// defaults names the secret of every machine. Names are made of letters, digits, '.', '-'
+// and '_' (see fileSafe), so a command stays the line that was written.
+func (r Ref) of(machine string) Ref {
+	if !fileSafe.MatchString(machine) { // an error of its own
+		return r
+	}
+	return Ref(strings.ReplaceAll(string(r), "{name}", machine))
 }
 
 // Check reports, without running or contacting anything, a reference that cannot

@@ -15,7 +15,7 @@ import (
 
 // WithSecrets is m with its secret references bound to the file of this worker.
 func (m Machine) WithSecrets(file string) Machine {
-	for _, r := range []*Ref{&m.Login.User, &m.Login.Password, &m.SSH.Key} {
+	for _, r := range []*Ref{&m.Login.User, &m.Login.Password, &m.Login.New, &m.SSH.Key} {
 		if strings.HasPrefix(string(*r), "secret:") && !strings.Contains(string(*r), "#") {
 			*r = Ref("secret:" + file + "#" + strings.TrimPrefix(string(*r), "secret:"))
 		}

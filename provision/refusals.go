@@ -26,7 +26,7 @@ const refusalWindow = 5 * time.Minute
 // one twice within a BMC's lockout window. It is a redfish.RefusalStore.
 //
 // A line is "address time salt mark", and "ipmi" behind it where the refusal is that of
-// IPMI alone. The mark is 16 bits of a salted hash of user and password: enough to tell
+// IPMI alone, or "taken" where it does not count any more. The mark is 16 bits of a salted hash of user and password: enough to tell
 // a corrected password from the refused one, too little to find either.
 //
 // Redfish and IPMI mostly share an account and its count of failures, so what one refuses
@@ -44,6 +44,18 @@ type Refusals struct {
 
 // ipmiAlone marks a refusal that does not count for Redfish.
 const ipmiAlone = "ipmi"
+
+// takenSince marks a login that was refused once and is good by now.
+const takenSince = "taken"
+
+// Taken says that the BMC takes a login that it had refused: a new password is refused
+// before it is set.
+func (r *Refusals) Taken(addr, user, password string) error {
+	if _, refused := r.Refused(addr, user, password); !refused {
+		return nil
+	}
+	return r.add(addr, user, password, " "+takenSince)
+}
 
 // OpenRefusals opens refused_logins in the state folder.
 func OpenRefusals(state string) *Refusals {
@@ -84,6 +96,9 @@ func (r *Refusals) Refused(addr, user, password string) (until time.Time, ok boo
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		fields := strings.Fields(lines.Text())
 		alone := len(fields) == 5 && fields[4] == ipmiAlone
+		if len(fields) == 5 && fields[4] == takenSince && account(fields[0]) == account(addr) && fields[3] == refusalMark(fields[2], user, password) {
+			until, ok = time.Time{}, false
+		}
 		if len(fields) != 4 && !alone || alone && !atIPMI(addr) || account(fields[0]) != account(addr) || fields[3] != refusalMark(fields[2], user, password) {
 			continue
 		}
@@ -107,6 +122,17 @@ func account(addr string) string {
 
 // Refuse implements redfish.RefusalStore.
 func (r *Refusals) Refuse(addr, user, password string) error {
+	alone := ""
+	r.mu.Lock()
+	if atIPMI(addr) && r.took[r.login(addr, user, password)] {
+		alone = " " + ipmiAlone
+	}
+	r.mu.Unlock()
+	return r.add(addr, user, password, alone)
+}
+
+// add appends a line.
+func (r *Refusals) add(addr, user, password, word string) error {
 	mode := os.O_APPEND | os.O_CREATE | os.O_WRONLY
 	if fi, err := os.Stat(r.path); err == nil && r.now().Sub(fi.ModTime()) > refusalWindow {
 		mode |= os.O_TRUNC // nothing in it counts any more
@@ -115,13 +141,8 @@ func (r *Refusals) Refuse(addr, user, password string) error {
 	if err != nil {
 		return fmt.Errorf("keep the refused login: %w", err)
 	}
-	salt, alone := rand.Text(), ""
-	r.mu.Lock()
-	if atIPMI(addr) && r.took[r.login(addr, user, password)] {
-		alone = " " + ipmiAlone
-	}
-	r.mu.Unlock()
-	_, err = fmt.Fprintf(f, "%s %s %s %s%s\n", addr, r.now().UTC().Format(time.RFC3339), salt, refusalMark(salt, user, password), alone)
+	salt := rand.Text()
+	_, err = fmt.Fprintf(f, "%s %s %s %s%s\n", addr, r.now().UTC().Format(time.RFC3339), salt, refusalMark(salt, user, password), word)
 	return errors.Join(err, f.Close())
 }
 

@@ -18,6 +18,8 @@ type Rotation struct {
 	Config  redfish.Config // with the password in force
 	Store   PasswordStore
 	Secrets *Secrets // learns the new password; may be nil
+	// Password is the new one; "" = one is made.
+	Password string
 	// OpenIPMI logs in over IPMI; nil = redfish.OpenIPMI.
 	OpenIPMI func(context.Context, redfish.Config) (io.Closer, error)
 }
@@ -69,7 +71,7 @@ func (r Rotation) begin(ctx context.Context) (Rotated, error) {
 	case !errors.Is(err, redfish.ErrPasswordChange):
 		return Rotated{}, err
 	}
-	password, err := NewPassword(rules)
+	password, err := r.password(rules)
 	if err == nil {
 		r.hide(password)
 		err = r.Store.Write(ctx, password)
@@ -78,6 +80,14 @@ func (r Rotation) begin(ctx context.Context) (Rotated, error) {
 		return Rotated{}, errors.Join(fmt.Errorf("nothing was changed: %w", err), closeBMC(c))
 	}
 	return r.set(ctx, c, password)
+}
+
+// password is the one that is given, where the BMC can take it, or a new one.
+func (r Rotation) password(rules redfish.PasswordRules) (string, error) {
+	if r.Password == "" {
+		return NewPassword(rules)
+	}
+	return r.Password, checkPasswordLength(len(r.Password), rules)
 }
 
 func closeBMC(c *redfish.Client) error {
@@ -121,6 +131,11 @@ func (r Rotation) prove(ctx context.Context, password string, refusals redfish.R
 	c, err := r.open(ctx, password, refusals)
 	if err != nil {
 		return out, errors.Is(err, redfish.ErrAuth), err
+	}
+	if kept, ok := r.Config.Refusals.(*Refusals); ok { // from before it was set
+		if err := kept.Taken(r.Config.Key(), r.Config.User, password); err != nil {
+			return out, false, errors.Join(err, c.Close())
+		}
 	}
 	out = Rotated{Verified: []string{"redfish"}}
 	rules, rulesErr := c.PasswordRules(ctx)

@@ -74,11 +74,14 @@ const (
 	FactJudged      = "judged_again"  // what the attempt was judged before, by which profile and spec
 	FactPowerFound  = "power_found"   // redfish.PowerState of the host when its BMC was first proven
 	FactLeftOut     = "left_out"      // steps that their condition left out, and why
+	FactSecureBoot  = "secure_boot"   // "on" or "off", as step secure-boot has brought it about
+	FactVolumes     = "raid_volumes"  // RAID volumes as the BMC lists them
+	FactPassword    = "bmc_password"  // passwordNew: the BMC takes the batch's new password by now
 )
 
 // carried are the facts that outlive an attempt: what was found on arrival is
 // found once, and a BMC stays where its network was set to.
-var carried = []string{FactBIOSFound, FactPowerFound, FactBMCAddr, FactBMCWas, FactDraw}
+var carried = []string{FactBIOSFound, FactPowerFound, FactBMCAddr, FactBMCWas, FactDraw, FactPassword, factLEDFound}
 
 // Clone returns a copy that may be changed.
 func (f Facts) Clone() Facts {
@@ -99,6 +102,7 @@ type StepInfo struct {
 
 	Backoff time.Duration // before the second try, doubling; 0 = the engine's
 	When    *When         // the machines that it is for; nil = all
+	With    Options       // what the workflow says of it, for steps that take something
 
 	About    string   // what it does, in a few words
 	Needs    []string // steps that must stand before it
@@ -144,6 +148,7 @@ type PlanStep struct {
 	Canary  bool          `json:"canary,omitempty"`
 	Backoff time.Duration `json:"backoff_ns,omitempty"`
 	When    *When         `json:"when,omitempty"` // held to where events are folded: engines need not look
+	With    Options       `json:"with,omitempty"`
 }
 
 // Plan returns the workflow as data.
@@ -152,7 +157,7 @@ func (w Workflow) Plan() Plan {
 	for _, s := range w.Steps {
 		p.Steps = append(p.Steps, PlanStep{
 			Name: s.Step.Name(), Timeout: s.Timeout, Tries: max(s.Tries, 1),
-			Always: s.Always, Loads: s.Loads, Canary: s.Canary, Backoff: s.Backoff, When: s.When,
+			Always: s.Always, Loads: s.Loads, Canary: s.Canary, Backoff: s.Backoff, When: s.When, With: s.With,
 		})
 		if s.When != nil {
 			p.Version = PlanVersion

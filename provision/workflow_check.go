@@ -31,13 +31,18 @@ func (w Workflow) flaws() []flaw {
 		for _, text := range w.conditional(i) {
 			add(i, "%s", text)
 		}
+		if text := s.With.lacks(name); text != "" {
+			add(i, "%s", text)
+		}
 	}
 	if !slices.Contains(names, "report") {
 		add(-1, "no report at the end: nothing would be judged; add it as the last step")
 	}
 	for _, p := range []struct{ does, left string }{
 		{"bios", "sets the BIOS for the test, and no step behind it puts it back: add handover or restore-bios"},
-		{"boot", "may start an image of ours, and no step behind it takes it down: add handover or leave-image"},
+		{"secure-boot", "switches secure boot for the test, and no step behind it puts it back: add handover or restore-bios"},
+		{"locate", "lights the LED, and no step behind it puts it back: add locate-off"},
+		{"boot", "may start an image of ours, and no step behind it takes it down: add handover, leave-image or power-off"},
 	} {
 		if i := slices.Index(names, p.does); i >= 0 && !w.undone(i) {
 			add(i, "%s %s", p.does, p.left)
@@ -93,7 +98,10 @@ func (w Workflow) conditional(i int) (out []string) {
 // undone reports whether a step behind step i puts back what it does, whenever it does
 // it.
 func (w Workflow) undone(i int) bool {
-	by := map[string][]string{"bios": {"handover", "restore-bios"}, "boot": {"handover", "leave-image"}}[w.Steps[i].Step.Name()]
+	by := map[string][]string{
+		"bios": {"handover", "restore-bios"}, "secure-boot": {"handover", "restore-bios"}, "locate": {"locate-off"},
+		"boot": {"handover", "leave-image", "power-off"},
+	}[w.Steps[i].Step.Name()]
 	return slices.ContainsFunc(w.Steps[i+1:], func(s StepInfo) bool {
 		return slices.Contains(by, s.Step.Name()) && (s.When == nil || s.When.equal(w.Steps[i].When))
 	})

@@ -24,7 +24,7 @@ func toldBy() map[string]string {
 	return map[string]string{
 		FactInsecure: "preflight", FactTransport: "preflight",
 		FactModel: "verify-bmc", FactMember: "verify-bmc", FactPowerFound: "verify-bmc",
-		FactBMCAddr: "bmc-network", FactUnmapped: "bios", FactBoot: "boot", FactProof: "wait-ssh",
+		FactBMCAddr: "bmc-network", FactUnmapped: "bios", FactSecureBoot: "secure-boot", FactVolumes: "raid", FactBoot: "boot", FactProof: "wait-ssh",
 	}
 }
 

@@ -41,12 +41,16 @@ func (l *loader) ownWorkflow(n ast.Node) {
 				l.problem(n, "steps: write a list of steps, such as [preflight, verify-bmc, …, report]")
 				return
 			}
-			for _, item := range list.Values {
+			steps := list.Values
+			if last := steps[len(steps)-1]; l.notifyStep(last) {
+				steps = steps[:len(steps)-1]
+			}
+			for _, item := range steps {
 				if info, ok := l.step(item); ok {
 					w.Steps, places = append(w.Steps, info), append(places, item)
 				}
 			}
-			if len(places) < len(list.Values) { // what is missing would be blamed on others
+			if len(places) < len(steps) { // what is missing would be blamed on others
 				return
 			}
 			for _, f := range w.flaws() {
@@ -96,13 +100,17 @@ func (l *loader) step(n ast.Node) (StepInfo, bool) {
 	}
 	name(pairs[i].Value) // before what is said of it
 	timeout, backoff := Duration(info.Timeout), Duration(0)
-	l.fields(n, "a step", field{
+	f := field{
 		"step":    func(ast.Node) {},
 		"timeout": l.duration(&timeout),
 		"tries":   l.integer(&info.Tries, 1),
 		"backoff": l.duration(&backoff),
 		"when":    func(n ast.Node) { info.When = l.when(n) },
-	})
+	}
+	if known {
+		l.options(f, &info)
+	}
+	l.fields(n, "a step", f)
 	info.Timeout, info.Backoff = time.Duration(timeout), time.Duration(backoff)
 	return info, known
 }
@@ -112,7 +120,10 @@ func (l *loader) stepNamed(n ast.Node) (StepInfo, bool) {
 	l.str(&name)(n)
 	all := Workflow{Steps: Steps()}
 	info, ok := all.Find(name)
-	if !ok && name != "" {
+	switch {
+	case name == stepNotify:
+		l.problem(n, "notify is of the whole run: it stands last in the workflow, or as a key of the batch")
+	case !ok && name != "":
 		l.problem(n, "unknown step %q, there is %v%s", name, all.Names(), didYouMean(name, all.Names()))
 	}
 	return info, ok

@@ -13,8 +13,14 @@ func Steps() []StepInfo {
 	return []StepInfo{
 		{Step: preflight{}, Timeout: 5 * time.Minute, Tries: 2, About: "asks whether it can be done at all"},
 		{Step: verifyBMC{}, Timeout: 15 * time.Minute, Tries: 3, About: "makes sure that it is the machine that the batch means"},
+		{Step: credentials{}, Timeout: 15 * time.Minute, Tries: 2, Canary: true, Needs: proven, About: "gives the BMC its new password, where the batch states one"},
+		{Step: locate{}, Timeout: 10 * time.Minute, Tries: 2, Needs: proven, Anywhere: true, About: "lights the locator LED"},
+		{Step: hands{}, Timeout: 10 * time.Minute, Tries: 1, Needs: proven, Anywhere: true, About: "waits until a person says done to what it says"},
+		{Step: locateOff{}, Timeout: 10 * time.Minute, Tries: 2, Needs: []string{"verify-bmc", "locate"}, Anywhere: true, About: "puts the locator LED back as it was found"},
+		{Step: raid{}, Timeout: 15 * time.Minute, Tries: 2, Needs: proven, About: "compares the RAID volumes with those of the batch, and changes none"},
 		{Step: bmcNetwork{}, Timeout: 45 * time.Minute, Tries: 2, Canary: true, Needs: proven, About: "sets the BMC's own network, where the batch asks for it"},
 		{Step: firmwareUpdate{}, Timeout: 3 * time.Hour, Tries: 1, Canary: true, Needs: proven, About: "updates firmware, where the batch asks for it"},
+		{Step: secureBoot{}, Timeout: 45 * time.Minute, Tries: 2, Canary: true, Needs: proven, About: "switches secure boot on or off for the test"},
 		{Step: biosSettings{}, Timeout: 45 * time.Minute, Tries: 2, Canary: true, Needs: proven, About: "sets the BIOS for the test"},
 		{Step: boot{}, Timeout: 30 * time.Minute, Tries: 2, Needs: proven, About: "starts the live image, or the installed system"},
 		{Step: waitSSH{}, Timeout: 30 * time.Minute, Tries: 2, Needs: []string{"verify-bmc", "boot"}, About: "waits for the host, and makes sure that it is this machine"},
@@ -24,6 +30,7 @@ func Steps() []StepInfo {
 		{Step: leaveImage{}, Timeout: 30 * time.Minute, Tries: 2, Needs: proven, About: "switches a host off that runs an image of ours"},
 		{Step: handover{}, Timeout: 45 * time.Minute, Tries: 2, Needs: proven, About: "does what restore-bios and leave-image do, with one restart; not where it failed"},
 		{Step: powerAsFound{}, Timeout: 30 * time.Minute, Tries: 2, Needs: proven, About: "switches the host on or off as it was found"},
+		{Step: powerOff{}, Timeout: 30 * time.Minute, Tries: 2, Needs: proven, About: "switches the host off, however it was found"},
 		{Step: report{}, Timeout: 10 * time.Minute, Tries: 2, Always: true, About: "judges, and writes the record"},
 	}
 }
@@ -37,7 +44,7 @@ func Workflows() []Workflow {
 	return []Workflow{
 		Qualify(),
 		named("provision", "firmware and delivery settings, and the proof that it starts; no burn-in",
-			"preflight", "verify-bmc", "bmc-network", "firmware", "boot", "wait-ssh", "handover", "report"),
+			"preflight", "verify-bmc", "credentials", "raid", "bmc-network", "firmware", "boot", "wait-ssh", "handover", "report"),
 		named("burnin", "burn-in of a host that is up or is booted; no setting is changed",
 			"preflight", "verify-bmc", "boot", "wait-ssh", "burn-in", "leave-image", "report"),
 		named("handover", "back as it was found: BIOS and power",
@@ -48,7 +55,7 @@ func Workflows() []Workflow {
 // Qualify takes a machine from its BMC to a test record.
 func Qualify() Workflow {
 	return named("qualify", "from its BMC to a test record",
-		"preflight", "verify-bmc", "bmc-network", "firmware", "bios", "boot", "wait-ssh", "burn-in", "reboot-cycle", "handover", "report")
+		"preflight", "verify-bmc", "credentials", "raid", "bmc-network", "firmware", "bios", "boot", "wait-ssh", "burn-in", "reboot-cycle", "handover", "report")
 }
 
 // named makes a workflow of steps that there are.
@@ -85,7 +92,7 @@ func (p Plan) workflow() (Workflow, error) {
 		if !ok {
 			return w, fmt.Errorf("workflow %s: there is no step %s", p.Name, s.Name)
 		}
-		info.Timeout, info.Tries, info.Backoff, info.When = s.Timeout, s.Tries, s.Backoff, s.When
+		info.Timeout, info.Tries, info.Backoff, info.When, info.With = s.Timeout, s.Tries, s.Backoff, s.When, s.With
 		w.Steps = append(w.Steps, info)
 	}
 	return w, nil

@@ -107,6 +107,9 @@ func (c *carry) run(ctx context.Context, id provision.RunID, sel provision.Selec
 	if err != nil {
 		return err
 	}
+	if ctx.Err() == nil {
+		c.notify(ctx, run)
+	}
 	return c.finish(run, sel, ctx.Err() != nil)
 }
 
@@ -168,6 +171,9 @@ func (c *carry) show(ctx context.Context, e engine, run *provision.Run, sel prov
 			return err
 		}
 		show.event(run, ev)
+		if ev.Kind == provision.ChangeEnded { // the brake may be on
+			c.notifyBrake(ctx, run)
+		}
 		if settled(run, sel) && upToDate(ctx, e, run) {
 			break
 		}

@@ -233,6 +233,9 @@ func (a *app) printPlan(b *provision.Batch, w provision.Workflow, plans []provis
 	for _, line := range soak {
 		a.printf("soak: %s\n", line)
 	}
+	if b.Notify.Stated() {
+		a.printf("notify: one message at the end or at the brake, to %s\n", b.Notify)
+	}
 	a.printf("%s\n", planSummary(plans))
 	return exitWith(code)
 }
