@@ -49,6 +49,7 @@ func Tree(m *nodetest.Machine) (redfishtest.Tree, error) {
 	t.network()
 	t.bios()
 	t.firmware()
+	t.accounts()
 	out := make(redfishtest.Tree, len(t.tree))
 	for uri, body := range t.tree {
 		b, err := json.Marshal(body)
@@ -99,7 +100,7 @@ func (t *treeMaker) services() {
 		"Id": "ServiceRoot", "RedfishVersion": "1.11.0", "UUID": t.m.UUID,
 		"Systems": link(root + "/Systems"), "Chassis": link(root + "/Chassis"), "Managers": link(root + "/Managers"),
 		"Tasks": link(root + "/TaskService"), "SessionService": link(root + "/SessionService"), "UpdateService": link(root + "/UpdateService"),
-		"Registries": link(root + "/Registries"),
+		"Registries": link(root + "/Registries"), "AccountService": link(root + "/AccountService"),
 		"Links":      object{"Sessions": link(root + "/SessionService/Sessions")},
 		"Oem":        object{"Supermicro": object{"Simulated": true}},
 	})
@@ -174,7 +175,7 @@ func (t *treeMaker) manager() {
 		"Description": "Simulated BMC", "ManagerType": "BMC", "UUID": t.m.UUID, "Model": "ASPEED", "FirmwareVersion": t.m.BMCVersion, "Status": enabled(),
 		"DateTime": "2026-01-05T07:00:00Z", "DateTimeLocalOffset": "+00:00",
 		"EthernetInterfaces": link(managerURI + "/EthernetInterfaces"), "VirtualMedia": link(managerURI + "/VirtualMedia"),
-		"LogServices": link(managerURI + "/LogServices"),
+		"LogServices": link(managerURI + "/LogServices"), "NetworkProtocol": link(managerURI + "/NetworkProtocol"),
 		"Links":       object{"ManagerForServers": links([]string{systemURI}), "ManagerForChassis": links([]string{chassisURI})},
 	})
 	t.dump()
