@@ -101,8 +101,8 @@ func (t *treeMaker) services() {
 		"Systems": link(root + "/Systems"), "Chassis": link(root + "/Chassis"), "Managers": link(root + "/Managers"),
 		"Tasks": link(root + "/TaskService"), "SessionService": link(root + "/SessionService"), "UpdateService": link(root + "/UpdateService"),
 		"Registries": link(root + "/Registries"), "AccountService": link(root + "/AccountService"),
-		"Links":      object{"Sessions": link(root + "/SessionService/Sessions")},
-		"Oem":        object{"Supermicro": object{"Simulated": true}},
+		"Links": object{"Sessions": link(root + "/SessionService/Sessions")},
+		"Oem":   object{"Supermicro": object{"Simulated": true}},
 	})
 	t.collection(root+"/Systems", "ComputerSystemCollection", []string{systemURI})
 	t.add(root+"/SessionService", "SessionService.v1_1_7", "Session Service", object{
@@ -176,7 +176,7 @@ func (t *treeMaker) manager() {
 		"DateTime": "2026-01-05T07:00:00Z", "DateTimeLocalOffset": "+00:00",
 		"EthernetInterfaces": link(managerURI + "/EthernetInterfaces"), "VirtualMedia": link(managerURI + "/VirtualMedia"),
 		"LogServices": link(managerURI + "/LogServices"), "NetworkProtocol": link(managerURI + "/NetworkProtocol"),
-		"Links":       object{"ManagerForServers": links([]string{systemURI}), "ManagerForChassis": links([]string{chassisURI})},
+		"Links": object{"ManagerForServers": links([]string{systemURI}), "ManagerForChassis": links([]string{chassisURI})},
 	})
 	t.dump()
 	drive := managerURI + "/VirtualMedia/VirtualMedia1"
