@@ -27,12 +27,15 @@ type BurnOptions struct {
 	Owner     string // person@host
 	Rackproof string // version, for the record
 
-	Duration time.Duration   // of the load; 0 = look only: phase before, nothing else
-	Soak     profiles.Soak   // what an interruption does to it; without hours it begins anew
-	Carried  *Carried        // hours of the attempts before, see CarryOn; may be nil
-	Reboots  int             // restarts that Reboots will make behind it
-	Loads    []Load          // usually Loads()
-	OnFail   profiles.OnFail // what a fault under load does; "" = the loads on the other parts go on
+	Duration time.Duration // of the load; 0 = look only: phase before, nothing else
+	Soak     profiles.Soak // what an interruption does to it; without hours it begins anew
+	Carried  *Carried      // hours of the attempts before, see CarryOn; may be nil
+	Reboots  int           // restarts that Reboots will make behind it
+	Loads    []Load        // usually Loads()
+	// Narrow, where it is not nil, is shown what was measured before the load, and leaves
+	// out of Loads what a retest need not measure again. Asked anew it answers the same.
+	Narrow func(*Record, []Load) ([]Load, error)
+	OnFail profiles.OnFail // what a fault under load does; "" = the loads on the other parts go on
 	// Freeze keeps what the BMC knows of a fault under load; may be nil. What it returns
 	// is stored, what it stores itself it does not return.
 	Freeze   func(context.Context) ([]*Evidence, error)
@@ -58,7 +61,7 @@ var (
 // on where an earlier one ended, in whichever process. A node that fails under
 // load is evidence and no error; an error is about reaching it, or about us.
 func Burn(ctx context.Context, o BurnOptions) error {
-	b := &burn{BurnOptions: o, node: o.Node}
+	b := &burn{BurnOptions: o, node: o.Node, all: o.Loads}
 	if b.Log == nil {
 		b.Log = slog.New(slog.DiscardHandler)
 	}
@@ -80,6 +83,9 @@ func Burn(ctx context.Context, o BurnOptions) error {
 
 func (b *burn) phases(ctx context.Context) error {
 	err := b.phase(ctx, PhaseBefore)
+	if err == nil && b.Duration > 0 && b.Narrow != nil {
+		err = b.narrow()
+	}
 	if err == nil && b.Duration > 0 {
 		if err = b.load(ctx); err == nil {
 			if err = b.phase(ctx, PhaseAfter); err == nil {
@@ -90,11 +96,20 @@ func (b *burn) phases(ctx context.Context) error {
 	return err
 }
 
+func (b *burn) narrow() error {
+	rec, err := b.Store.Record()
+	if err == nil {
+		b.Loads, err = b.Narrow(rec, b.all)
+	}
+	return err
+}
+
 // burn is one call of Burn.
 type burn struct {
 	BurnOptions
 	node  *Node
 	facts *Facts
+	all   []Load // before Narrow
 
 	mu   sync.Mutex
 	meta Meta

@@ -67,7 +67,8 @@ type Finding struct {
 	Advice     []Advice       `json:"advice,omitempty"`
 	Provenance *Provenance    `json:"provenance,omitempty"`
 	Evidence   []string       `json:"evidence"`
-	Waived     string         `json:"waived,omitempty"` // reason and by whom
+	Waived     string         `json:"waived,omitempty"`  // reason and by whom
+	Attempt    int            `json:"attempt,omitempty"` // that proved it, where it is not the one judged; see Kept
 
 	// NotRun is set instead of a verdict when the quantity was not measured: the
 	// finding then goes to the list not_run.

@@ -42,6 +42,7 @@ func Judge(rec *Record, p *profiles.Profile, s *profiles.Spec) Judgement {
 	if open := bootsOpen(rec, s); open != nil {
 		j.NotRun = append(j.NotRun, *open)
 	}
+	j.keep(rec)
 	j.sort(judgeSoak(rec, s, j.Findings), s, p)
 	j.judgeSpans(rec, p, s)
 	if rec.Machine.Guessed {

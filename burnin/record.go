@@ -84,6 +84,7 @@ type Machine struct {
 	// Replacements are the serial numbers of parts that came into the machine since its
 	// first attempt: whatever was ordered, what replaces a part is new.
 	Replacements []string `json:"replacements,omitempty"`
+	Kept         *Kept    `json:"kept,omitempty"`        // what an earlier attempt has proven and this one does not measure
 	HandedOver   string   `json:"handed_over,omitempty"` // state at handover
 }
 

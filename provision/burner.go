@@ -30,6 +30,8 @@ type BurnIn struct {
 	Duration time.Duration   // of the loads; 0 = by the spec
 	DeadMan  time.Duration   // a load goes on that long without word from us; 0 = burnin's own
 	Carried  *burnin.Carried // hours of the attempts before; may be nil
-	Consent  burnin.Consent  // to what may be written on the host
+	// Narrow leaves out what a retest need not measure again; see burnin.BurnOptions.
+	Narrow   func(*burnin.Record, []burnin.Load) ([]burnin.Load, error)
+	Consent  burnin.Consent // to what may be written on the host
 	Progress func(text string, until time.Time)
 }

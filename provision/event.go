@@ -138,6 +138,8 @@ type Repaired struct {
 	Note string    `json:"note,omitempty"`
 	// Swapped are the labels of two places whose parts were exchanged.
 	Swapped []string `json:"swapped,omitempty"`
+	// Whole asks for all to be measured again.
+	Whole bool `json:"whole,omitempty"`
 }
 
 // Repair is r as the record of a machine keeps it.

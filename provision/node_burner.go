@@ -39,7 +39,7 @@ func (n NodeBurner) Burn(ctx context.Context, b BurnIn) error {
 	err := burnin.Burn(work, burnin.BurnOptions{
 		Node: node, Sources: b.Sources, Store: b.Store, Machine: b.Record, Spec: b.Spec.Bytes(),
 		Run: string(b.Run), Attempt: b.Attempt, Owner: Operator(), Rackproof: b.Version,
-		Duration: b.Duration, DeadMan: b.DeadMan, Carried: b.Carried, Soak: b.Spec.Soak, OnFail: b.Spec.OnFail, Freeze: b.Freeze, Loads: burnin.LoadsFor(burnin.Loads(), b.Spec, b.Consent), Resume: true, Coverage: burnin.CoverFull, Log: n.Log,
+		Duration: b.Duration, DeadMan: b.DeadMan, Carried: b.Carried, Soak: b.Spec.Soak, OnFail: b.Spec.OnFail, Freeze: b.Freeze, Narrow: b.Narrow, Loads: burnin.LoadsFor(burnin.Loads(), b.Spec, b.Consent), Resume: true, Coverage: burnin.CoverFull, Log: n.Log,
 	})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -21,8 +21,7 @@ func soakBefore(e *Env) *burnin.Carried {
 		e.Log.Warn("hours under load of an earlier attempt do not count", "why", err)
 		return nil
 	}
-	since := slices.DeleteFunc(slices.Clone(e.Repairs), func(r Repaired) bool { return !rec.Meta.Ended.IsZero() && r.At.Before(rec.Meta.Ended) })
-	return burnin.CarryOn(rec, e.Spec, repairedSince(j, since))
+	return burnin.CarryOn(rec, e.Spec, repairedSince(j, repairsSince(e.Repairs, rec)))
 }
 
 // repairedSince are the classes of what failed in the attempt before, and of what people

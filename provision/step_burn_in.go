@@ -50,7 +50,10 @@ func (b burnIn) Do(ctx context.Context, e *Env) (Facts, error) {
 	err = e.Burner.Burn(ctx, BurnIn{
 		Node: node, Sources: []burnin.Source{network(e, node), source}, Freeze: source.freeze, Store: e.Store, Profile: e.Profile, Spec: e.Spec, Run: e.Run, Attempt: e.Attempt,
 		Record: rec, Version: e.Version, Duration: load, DeadMan: time.Duration(e.Batch.Limits.DeadMan), Carried: soakBefore(e),
-		Consent:  consent(e),
+		Consent: consent(e),
+		Narrow: func(rec *burnin.Record, loads []burnin.Load) ([]burnin.Load, error) {
+			return e.narrow(ctx, rec, loads)
+		},
 		Progress: func(text string, until time.Time) { e.Progress(ctx, until, "%s", text) },
 	})
 	if source.frozen != "" {

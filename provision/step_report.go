@@ -70,6 +70,7 @@ func (r report) Do(_ context.Context, e *Env) (Facts, error) {
 		return nil, err
 	}
 	m.BootID = or(rec.Machine.BootID, m.BootID)
+	m.Kept = e.kept(rec)
 	e.tellMoved(rec, &m)
 	if err := e.Store.SetMachine(m); err != nil {
 		return nil, err

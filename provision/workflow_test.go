@@ -19,7 +19,7 @@ func TestWorkflowsHaveNoFlaws(t *testing.T) {
 			t.Errorf("%s: about %q, version %d", w.Name, w.About, w.Plan().Version)
 		}
 	}
-	if want := []string{"qualify", "provision", "burnin", "handover"}; !slices.Equal(names, want) {
+	if want := []string{"qualify", "provision", "burnin", "retest", "handover"}; !slices.Equal(names, want) {
 		t.Errorf("workflows %v, want %v", names, want)
 	}
 	for _, s := range Steps() {

@@ -47,6 +47,8 @@ func Workflows() []Workflow {
 			"preflight", "verify-bmc", "credentials", "raid", "bmc-network", "firmware", "boot", "wait-ssh", "handover", "report"),
 		named("burnin", "burn-in of a host that is up or is booted; no setting is changed",
 			"preflight", "verify-bmc", "boot", "wait-ssh", "burn-in", "leave-image", "report"),
+		named("retest", "after a repair: all but firmware and the BMC's own settings",
+			"preflight", "verify-bmc", "bios", "boot", "wait-ssh", "burn-in", "reboot-cycle", "handover", "report"),
 		named("handover", "back as it was found: BIOS and power",
 			"preflight", "verify-bmc", "restore-bios", "power-as-found", "report"),
 	}

@@ -14,7 +14,7 @@ import (
 
 func retestCommand(a *app) *cobra.Command {
 	var run, swapped string
-	var yes bool
+	var yes, whole bool
 	var on failOn
 	cmd := &cobra.Command{
 		Use:   "retest MACHINE…",
@@ -22,6 +22,11 @@ func retestCommand(a *app) *cobra.Command {
 		Long: `Test a machine anew, in the same run, so that the chain of attempts and serials
 stays whole. It is the only way in which a finished machine is touched again; one
 that PASSED is only with --yes.
+
+What was measured of parts that neither failed nor were touched, and that are the very
+same by serial number, is not measured again where that takes long (nvbandwidth, nccl,
+dcgm, gdsio, stream): the findings of the earlier attempt stay, with its number. All else
+is read and loaded anew. A part that is another one than before is measured whole.
 
 Where two parts of one kind were exchanged, --swapped names their places as the
 report does. The retest then ends in one sentence: the fault follows the part, or
@@ -38,7 +43,7 @@ Example:
 ` + failOnHelp + "\n\n" + exitHelp,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			rep := provision.Repaired{Note: "retest"}
+			rep := provision.Repaired{Note: "retest", Whole: whole}
 			if swapped != "" {
 				places, err := provision.ParseSwap(swapped)
 				if err == nil && len(args) > 1 {
@@ -55,6 +60,7 @@ Example:
 	on.flag(cmd)
 	a.engineFlags(cmd)
 	cmd.Flags().StringVar(&swapped, "swapped", "", "the two places whose parts were exchanged, `A1<->B1` in quotes")
+	cmd.Flags().BoolVar(&whole, "whole", false, "measure all again, also what neither failed nor was touched")
 	cmd.Flags().StringVar(&run, "run", "", "the `run`, where several have the machine")
 	cmd.Flags().BoolVar(&yes, "yes", false, "also of a machine that PASSED")
 	return cmd

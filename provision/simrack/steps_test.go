@@ -31,7 +31,7 @@ func TestStepsAround(t *testing.T) {
 	if m.State != provision.StateHands || m.Why != "plug the cables" {
 		t.Fatalf("%s: %s", m.State, m.Why)
 	}
-	m = carryWord(t, state, batch, "good").Find("good")
+	m = carryWord(t, state, batch, "good", provision.Repaired{Note: "plugged"}).Find("good")
 	acts := rack.Acts()["good"]
 	if !m.Over() || m.Facts[provision.FactPassword] != "new" || m.Facts[provision.FactHandover] != "powered off" {
 		t.Errorf("%s: %s, facts %v", m.State, m.Why, m.Facts)
@@ -45,7 +45,7 @@ func TestStepsAround(t *testing.T) {
 }
 
 // carryWord says done of a machine and carries the run on.
-func carryWord(t *testing.T, state string, batch *provision.Batch, machine string) *provision.Run {
+func carryWord(t *testing.T, state string, batch *provision.Batch, machine string, rep provision.Repaired) *provision.Run {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -53,7 +53,7 @@ func carryWord(t *testing.T, state string, batch *provision.Batch, machine strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	word, err := provision.NewEvent(provision.RunID(batch.Name), machine, provision.HandsDone, provision.Repaired{At: time.Now(), Note: "plugged"})
+	word, err := provision.NewEvent(provision.RunID(batch.Name), machine, provision.HandsDone, rep)
 	if err == nil {
 		err = engine.Tell(ctx, word)
 	}

@@ -1,0 +1,185 @@
+package burnin
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Kept is what an earlier attempt has proven and a retest did not measure again, because
+// what it was measured of neither failed nor was touched since.
+type Kept struct {
+	Attempt  int       `json:"attempt"`
+	Profile  string    `json:"profile_sha256"` // by which it was judged, as by Spec
+	Spec     string    `json:"spec_sha256"`
+	Loads    []string  `json:"loads"` // measurements that were left out
+	Findings []Finding `json:"findings"`
+}
+
+// dependsOn are the classes of part that a measurement tells something of. What is not
+// here is of the whole machine: after its repair all is measured.
+var dependsOn = map[string][]Class{
+	"nvbandwidth": {ClassSXM, ClassPCIeGPU, ClassNVLink, ClassFabric, ClassSetting, ClassHeat, ClassDIMM},
+	"nccl":        {ClassSXM, ClassPCIeGPU, ClassNVLink, ClassFabric, ClassSetting, ClassHeat},
+	"dcgm":        {ClassSXM, ClassPCIeGPU, ClassNVLink, ClassFabric, ClassSetting, ClassHeat, ClassDIMM},
+	"gdsio":       {ClassSXM, ClassPCIeGPU, ClassNVLink, ClassFabric, ClassSetting, ClassHeat, ClassDIMM, ClassNVMe},
+	"stream":      {ClassDIMM},
+}
+
+// apart are the classes whose repair leaves the others as they are.
+var apart = []Class{
+	ClassSXM, ClassPCIeGPU, ClassNVLink, ClassFabric, ClassSetting, ClassHeat, ClassDIMM, ClassNVMe, ClassNIC, ClassPSU, ClassFan, ClassAir, ClassCable,
+}
+
+// standing are the checks that must read as before for anything to be kept: what they
+// tell of can change what every measurement shows.
+var standing = []string{"gpu.driver", "firmware", "bios", "gpu.mig"}
+
+// Keep says which measurements a retest need not repeat: now is the retest as far as it
+// has come, touched are the classes of what failed in the attempt before or was repaired
+// since. A measurement is kept only where the attempt before proved all of its check by
+// the same profile and spec, where drivers, firmware and settings read as then, and where
+// every part that it tells of is the very one of before, by its serial number. It is nil
+// where nothing is.
+func Keep(before, now *Judgement, touched []Class, loads []Load) *Kept {
+	k := &Kept{Attempt: before.Machine.Attempt, Profile: now.Profile.SHA256, Spec: now.Spec.SHA256}
+	if len(touched) == 0 || before.Profile != now.Profile || before.Spec != now.Spec || !stands(before, now) ||
+		slices.ContainsFunc(touched, func(c Class) bool { return !slices.Contains(apart, c) }) {
+		return nil
+	}
+	seen := map[string]bool{}
+	for _, l := range loads {
+		of := dependsOn[l.Name]
+		if l.Check == "" || len(of) == 0 || slices.ContainsFunc(of, func(c Class) bool { return slices.Contains(touched, c) }) ||
+			!provenWhole(before, l.Check) || !sameParts(before, now, of) {
+			continue
+		}
+		k.Loads = append(k.Loads, l.Name)
+		for _, f := range before.Findings {
+			if seen[f.ID] || f.Verdict != Pass && f.Verdict != NotApplicable && f.Verdict != Warn || f.Check != l.Check && !slices.Contains(of, f.Class) {
+				continue
+			}
+			seen[f.ID] = true
+			k.Findings = append(k.Findings, f.of(before.Machine.Attempt))
+		}
+	}
+	if len(k.Loads) == 0 {
+		return nil
+	}
+	return k
+}
+
+// of is a finding with the attempt that made it. Its evidence lies in the folder of that.
+func (f Finding) of(attempt int) Finding {
+	if f.Attempt != 0 { // kept before
+		return f
+	}
+	f.Attempt = attempt
+	f.Evidence = slices.Clone(f.Evidence)
+	for i, ref := range f.Evidence {
+		f.Evidence[i] = fmt.Sprintf("../%d/%s", attempt, ref)
+	}
+	f.Why = fmt.Sprintf("in attempt %d: %s", attempt, firstWord(f.Why, f.Verdict.String()))
+	return f
+}
+
+// provenWhole reports whether all of a check was proven.
+func provenWhole(j *Judgement, check string) bool {
+	if slices.ContainsFunc(j.NotRun, func(n NotRun) bool { return n.Check == check }) {
+		return false
+	}
+	proven := false
+	for _, f := range j.Findings {
+		if f.Check != check {
+			continue
+		}
+		if f.Verdict > Warn || f.Waived != "" {
+			return false
+		}
+		proven = proven || f.Verdict == Pass
+	}
+	return proven
+}
+
+// stands reports whether what stands still reads as before.
+func stands(before, now *Judgement) bool {
+	reads := map[string]string{}
+	for _, f := range now.Findings {
+		reads[f.ID] = fmt.Sprint(f.Measured)
+	}
+	return !slices.ContainsFunc(before.Findings, func(f Finding) bool {
+		is, there := reads[f.ID]
+		// How often the driver was asked under load is no state of it.
+		return f.Attempt == 0 && slices.Contains(standing, f.Check) && f.Quantity != "samples" && (!there || is != fmt.Sprint(f.Measured))
+	})
+}
+
+// sameParts reports whether the parts of some classes are those of before, each in its
+// place, by their serial numbers. Of parts without any, nothing is known.
+func sameParts(before, now *Judgement, of []Class) bool {
+	was, is := partSerials(before, of), partSerials(now, of)
+	if len(was) == 0 || len(was) != len(is) {
+		return false
+	}
+	for part, serial := range was {
+		if is[part] != serial {
+			return false
+		}
+	}
+	return true
+}
+
+func partSerials(j *Judgement, of []Class) map[string]string {
+	out := map[string]string{}
+	for _, f := range j.Findings {
+		if f.Serial != "" && f.Attempt == 0 && slices.Contains(of, f.Class) {
+			out[f.Part] = f.Serial
+		}
+	}
+	return out
+}
+
+// keep puts what an earlier attempt has proven in the place of what this one did not
+// measure, where the profile, the spec and every part are those of then. A part that
+// turned out to be another leaves all of it open.
+func (j *Judgement) keep(rec *Record) {
+	k := rec.Machine.Kept
+	if k == nil || rec.Meta.Ended.IsZero() || k.Profile != j.Profile.SHA256 || k.Spec != j.Spec.SHA256 {
+		return
+	}
+	is := map[string]string{}
+	for _, f := range j.Findings {
+		if f.Serial != "" {
+			is[f.Part] = f.Serial
+		}
+	}
+	for _, f := range k.Findings {
+		if f.Serial != "" && is[f.Part] != f.Serial {
+			j.NotTested = append(j.NotTested, fmt.Sprintf("nothing of attempt %d is kept: %s had S/N %s then, and has %s now; retest with --whole", k.Attempt, f.Part, f.Serial, firstWord(is[f.Part], "none that is known")))
+			return
+		}
+	}
+	whole := map[string]bool{} // checks whose measurement was left out
+	for _, l := range Loads() {
+		if slices.Contains(k.Loads, l.Name) {
+			whole[l.Check] = true
+		}
+	}
+	var open []NotRun
+	for _, n := range j.NotRun {
+		found := false
+		for _, f := range k.Findings {
+			same := f.Quantity == n.Quantity && f.Part == n.Part
+			if f.Check != n.Check || !whole[n.Check] && !same {
+				continue
+			}
+			found = found || same || f.Quantity == n.Quantity || n.Quantity == "all"
+			if !slices.ContainsFunc(j.Findings, func(have Finding) bool { return have.ID == f.ID }) {
+				j.Findings = append(j.Findings, f)
+			}
+		}
+		if !found {
+			open = append(open, n)
+		}
+	}
+	j.NotRun = append([]NotRun{}, open...)
+}
