@@ -41,31 +41,34 @@ var standing = []string{"gpu.driver", "firmware", "bios", "gpu.mig"}
 // every part that it tells of is the very one of before, by its serial number. It is nil
 // where nothing is.
 func Keep(before, now *Judgement, touched []Class, loads []Load) *Kept {
-	k := &Kept{Attempt: before.Machine.Attempt, Profile: now.Profile.SHA256, Spec: now.Spec.SHA256}
 	if len(touched) == 0 || before.Profile != now.Profile || before.Spec != now.Spec || !stands(before, now) ||
 		slices.ContainsFunc(touched, func(c Class) bool { return !slices.Contains(apart, c) }) {
 		return nil
 	}
-	seen := map[string]bool{}
+	k := &Kept{Attempt: before.Machine.Attempt, Profile: now.Profile.SHA256, Spec: now.Spec.SHA256}
 	for _, l := range loads {
 		of := dependsOn[l.Name]
-		if l.Check == "" || len(of) == 0 || slices.ContainsFunc(of, func(c Class) bool { return slices.Contains(touched, c) }) ||
-			!provenWhole(before, l.Check) || !sameParts(before, now, of) {
-			continue
-		}
-		k.Loads = append(k.Loads, l.Name)
-		for _, f := range before.Findings {
-			if seen[f.ID] || f.Verdict != Pass && f.Verdict != NotApplicable && f.Verdict != Warn || f.Check != l.Check && !slices.Contains(of, f.Class) {
-				continue
-			}
-			seen[f.ID] = true
-			k.Findings = append(k.Findings, f.of(before.Machine.Attempt))
+		hit := slices.ContainsFunc(of, func(c Class) bool { return slices.Contains(touched, c) })
+		if l.Check != "" && !hit && provenWhole(before, l.Check) && sameParts(before, now, of) {
+			k.take(before, l, of)
 		}
 	}
 	if len(k.Loads) == 0 {
 		return nil
 	}
 	return k
+}
+
+// take keeps a measurement, and what else was proven of the parts that it keeps busy.
+func (k *Kept) take(before *Judgement, l Load, of []Class) {
+	k.Loads = append(k.Loads, l.Name)
+	for _, f := range before.Findings {
+		good := f.Verdict == Pass || f.Verdict == NotApplicable || f.Verdict == Warn
+		had := slices.ContainsFunc(k.Findings, func(have Finding) bool { return have.ID == f.ID })
+		if good && !had && (f.Check == l.Check || slices.Contains(of, f.Class)) {
+			k.Findings = append(k.Findings, f.of(k.Attempt))
+		}
+	}
 }
 
 // of is a finding with the attempt that made it. Its evidence lies in the folder of that.
@@ -146,6 +149,27 @@ func (j *Judgement) keep(rec *Record) {
 	if k == nil || rec.Meta.Ended.IsZero() || k.Profile != j.Profile.SHA256 || k.Spec != j.Spec.SHA256 {
 		return
 	}
+	if other := k.otherPart(j); other != "" {
+		j.NotTested = append(j.NotTested, fmt.Sprintf("nothing of attempt %d is kept: %s; retest with --whole", k.Attempt, other))
+		return
+	}
+	open := []NotRun{}
+	for _, n := range j.NotRun {
+		proven := k.proven(n)
+		if len(proven) == 0 {
+			open = append(open, n)
+		}
+		for _, f := range proven {
+			if !slices.ContainsFunc(j.Findings, func(have Finding) bool { return have.ID == f.ID }) {
+				j.Findings = append(j.Findings, f)
+			}
+		}
+	}
+	j.NotRun = open
+}
+
+// otherPart says which part is not the one of which something is kept; "" where none is.
+func (k *Kept) otherPart(j *Judgement) string {
 	is := map[string]string{}
 	for _, f := range j.Findings {
 		if f.Serial != "" {
@@ -154,32 +178,21 @@ func (j *Judgement) keep(rec *Record) {
 	}
 	for _, f := range k.Findings {
 		if f.Serial != "" && is[f.Part] != f.Serial {
-			j.NotTested = append(j.NotTested, fmt.Sprintf("nothing of attempt %d is kept: %s had S/N %s then, and has %s now; retest with --whole", k.Attempt, f.Part, f.Serial, firstWord(is[f.Part], "none that is known")))
-			return
+			return fmt.Sprintf("%s had S/N %s then, and has %s now", f.Part, f.Serial, firstWord(is[f.Part], "none that is known"))
 		}
 	}
-	whole := map[string]bool{} // checks whose measurement was left out
-	for _, l := range Loads() {
-		if slices.Contains(k.Loads, l.Name) {
-			whole[l.Check] = true
+	return ""
+}
+
+// proven is what is kept of a question that this attempt left open: the very answer, or
+// all of the check, where that says of its measurement only that it was not made.
+func (k *Kept) proven(n NotRun) (out []Finding) {
+	whole := slices.ContainsFunc(Loads(), func(l Load) bool { return l.Check == n.Check && slices.Contains(k.Loads, l.Name) })
+	for _, f := range k.Findings {
+		exact := f.Quantity == n.Quantity && f.Part == n.Part
+		if f.Check == n.Check && (exact || whole && n.Quantity == "all") {
+			out = append(out, f)
 		}
 	}
-	var open []NotRun
-	for _, n := range j.NotRun {
-		found := false
-		for _, f := range k.Findings {
-			same := f.Quantity == n.Quantity && f.Part == n.Part
-			if f.Check != n.Check || !whole[n.Check] && !same {
-				continue
-			}
-			found = found || same || f.Quantity == n.Quantity || n.Quantity == "all"
-			if !slices.ContainsFunc(j.Findings, func(have Finding) bool { return have.ID == f.ID }) {
-				j.Findings = append(j.Findings, f)
-			}
-		}
-		if !found {
-			open = append(open, n)
-		}
-	}
-	j.NotRun = append([]NotRun{}, open...)
+	return out
 }

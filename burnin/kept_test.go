@@ -30,7 +30,8 @@ func attempts() (before, now *Judgement) {
 		judged("gpu.count", "gpus", gpu, Pass, 1), judged("nvme.health", "spare", drive, Pass, 100),
 	}
 	n.NotRun = []NotRun{
-		{Check: "gpu.copy", Quantity: "all", Part: "GPUs", Scope: profiles.Required}, {Check: "pcie.link", Quantity: "speed", Part: "GPU SXM3", Scope: profiles.Required},
+		{Check: "gpu.copy", Quantity: "all", Part: "GPUs", Scope: profiles.Required},
+		{Check: "pcie.link", Quantity: "speed", Part: "GPU SXM3", Scope: profiles.Required},
 		{Check: "pcie.link", Quantity: "width", Part: "GPU SXM3", Scope: profiles.Required},
 	}
 	return &b, &n

@@ -100,7 +100,7 @@ func (b *Bench) Step(ctx context.Context, t Task, rec Recorder) (facts Facts, er
 	if err != nil {
 		return nil, err
 	}
-	return news(t.Facts, env.Facts), nil
+	return news(t.Facts, b.Secrets.facts(env.Facts)), nil
 }
 
 // doneDoDone asks, acts, and asks again.

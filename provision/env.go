@@ -102,6 +102,7 @@ func (e *Env) StartBoot(ctx context.Context) error { return e.startBoot(ctx) }
 
 // Learn makes facts durable at once, for what must not be lost with the step.
 func (e *Env) Learn(ctx context.Context, facts Facts) error {
+	facts = e.secrets.facts(facts)
 	if err := e.rec.Record(ctx, Learned, facts); err != nil {
 		return err
 	}
@@ -142,7 +143,7 @@ const progressEvery = 5 * time.Second
 
 // Progress tells people how far the step is and when it may end.
 func (e *Env) Progress(ctx context.Context, until time.Time, format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+	text := e.secrets.redact(fmt.Sprintf(format, args...))
 	e.telling.Lock()
 	defer e.telling.Unlock()
 	if text == e.lastText || time.Since(e.reported) < progressEvery {

@@ -56,7 +56,7 @@ func (e *Env) record() (burnin.Machine, error) {
 		Customer: e.Batch.Customer, Order: e.Batch.Order, Stage: e.Batch.Stage,
 		Wanted: burnin.WantedIdentity{Serial: m.Serial, UUID: m.UUID, MAC: m.MAC},
 		Cables: m.Cables, BIOS: bios, Image: m.Boot.Image, BootID: e.Facts[FactBootID], Proof: e.Facts[FactProof],
-		Insecure: e.Facts[FactInsecure] == "true", HandedOver: e.Facts[FactHandover], Facts: publicFacts(e.Facts),
+		Insecure: e.Facts[FactInsecure] == "true", HandedOver: e.Facts[FactHandover], Facts: publicFacts(e.secrets.facts(e.Facts)),
 	}
 	for _, s := range e.Steps {
 		if s.LeftOut != "" { // the fact left_out tells of it

@@ -1,12 +1,19 @@
 package provision
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/rackproof/rackproof/burnin"
 )
 
 // redactedText stands where a secret was.
@@ -28,10 +35,47 @@ func (s *Secrets) Add(value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, v := range append([]string{value}, strings.Split(value, "\n")...) { // a key is also seen line by line
-		if len(v) >= 3 {
-			s.values = append(s.values, v)
+		for _, form := range spellings(v) {
+			if len(form) >= 3 && !slices.Contains(s.values, form) {
+				s.values = append(s.values, form)
+			}
 		}
 	}
+	// The longest first: what is left of one that holds another would be read else.
+	slices.SortStableFunc(s.values, func(a, b string) int { return len(b) - len(a) })
+}
+
+// spellings are a value as it stands in text, in JSON, quoted and in an address.
+func spellings(v string) []string {
+	quoted := strconv.Quote(v)
+	out := []string{v, quoted[1 : len(quoted)-1], url.QueryEscape(v), url.PathEscape(v)}
+	for _, html := range []bool{true, false} {
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(html)
+		if enc.Encode(v) == nil {
+			text := strings.TrimSuffix(b.String(), "\n")
+			out = append(out, text[1:len(text)-1])
+		}
+	}
+	return out
+}
+
+// freeText are the facts in which a sentence of a BMC or host may stand; the others are
+// words of ours, and steps go by them.
+var freeText = []string{FactNote, FactLine, FactFault, FactFaultDo, FactDiagnostics, FactHandover, FactUnmapped, FactSwap, FactVolumes}
+
+// facts takes secrets out of those that repeat what others said.
+func (s *Secrets) facts(f Facts) Facts {
+	if s == nil {
+		return f
+	}
+	for _, k := range freeText {
+		if v, ok := f[k]; ok {
+			f[k] = s.Redact(v)
+		}
+	}
+	return f
 }
 
 // Redact returns text without secrets.
@@ -121,17 +165,26 @@ func (s *Secrets) clean(err error) error {
 		return &c
 	case errors.As(err, &hands):
 		c := *hands
-		c.Why, c.Next = s.Redact(c.Why), s.Redact(c.Next)
+		c.Why, c.Next, c.Where, c.Knows = s.Redact(c.Why), s.Redact(c.Next), s.Redact(c.Where), s.Redact(c.Knows)
+		c.Do = s.advice(c.Do)
 		return &c
 	case errors.As(err, &fault):
 		c := *fault
-		c.Line, c.Why = s.Redact(c.Line), s.Redact(c.Why)
+		c.Line, c.Why, c.Do = s.Redact(c.Line), s.Redact(c.Why), s.advice(c.Do)
 		return &c
 	}
 	if text := err.Error(); s.Redact(text) != text {
 		return &redactedError{s.Redact(text), err}
 	}
 	return err
+}
+
+func (s *Secrets) advice(rungs []burnin.Advice) []burnin.Advice {
+	out := slices.Clone(rungs)
+	for i := range out {
+		out[i].Do, out[i].Retest = s.Redact(out[i].Do), s.Redact(out[i].Retest)
+	}
+	return out
 }
 
 // redactedError prints without secrets; errors.Is still sees the cause.

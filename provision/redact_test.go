@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+
+	"github.com/rackproof/rackproof/burnin"
 )
 
 const planted = "hunter2-planted"
@@ -60,5 +62,27 @@ func TestAKeyIsHiddenLineByLine(t *testing.T) {
 	s.Add("-----BEGIN\nabcdef\n-----END\n")
 	if got := s.Redact("it says abcdef here"); got != "it says "+redactedText+" here" {
 		t.Error(got)
+	}
+}
+
+// A secret is hidden as JSON, quotes and addresses spell it, whole where it holds another,
+// and in what a person is told to do.
+func TestSpellingsOfASecret(t *testing.T) {
+	s := &Secrets{}
+	s.Add("Pl4n")
+	s.Add(`Pl4n"t\<&>%ed One`)
+	for _, text := range []string{
+		`Pl4n"t\<&>%ed One`, `{"p":"Pl4n\"t\\\u003c\u0026\u003e%ed One"}`, `{"p":"Pl4n\"t\\<&>%ed One"}`, "https://h/Pl4n%22t%5C%3C&%3E%25ed%20One", "q=Pl4n%22t%5C%3C%26%3E%25ed+One",
+	} {
+		if got := s.Redact(text); strings.Contains(got, "Pl4n") || strings.Contains(got, "One") || !strings.Contains(got, redactedText) {
+			t.Errorf("%s is written %s", text, got)
+		}
+	}
+	var h *Hands
+	if err := s.clean(&Hands{Why: "w", Do: []burnin.Advice{{Do: "type Pl4n"}}}); !errors.As(err, &h) || strings.Contains(h.Do[0].Do, "Pl4n") {
+		t.Errorf("told to do %+v", h)
+	}
+	if f := s.facts(Facts{FactNote: "said Pl4n", FactBMCAddr: "Pl4n.example"}); f[FactNote] != "said "+redactedText || f[FactBMCAddr] != "Pl4n.example" {
+		t.Errorf("facts %v", f)
 	}
 }

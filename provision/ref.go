@@ -140,7 +140,9 @@ func csvCell(rest, machine string) (string, error) {
 		return "", err
 	}
 	defer func() { _ = f.Close() }()
-	rows, err := csv.NewReader(f).ReadAll()
+	list := csv.NewReader(f)
+	list.TrimLeadingSpace = true // as the machine list is read
+	rows, err := list.ReadAll()
 	if err != nil {
 		return "", err
 	}
@@ -152,8 +154,8 @@ func csvCell(rest, machine string) (string, error) {
 		return "", fmt.Errorf("the file needs the columns name and %s", column)
 	}
 	for _, row := range rows[1:] {
-		if row[name] == machine {
-			return row[col], nil
+		if strings.TrimSpace(row[name]) == machine {
+			return strings.TrimSpace(row[col]), nil
 		}
 	}
 	return "", fmt.Errorf("no row named %q", machine)

@@ -95,11 +95,15 @@ func (r *Refusals) Refused(addr, user, password string) (until time.Time, ok boo
 	defer func() { _ = f.Close() }()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		fields := strings.Fields(lines.Text())
-		alone := len(fields) == 5 && fields[4] == ipmiAlone
-		if len(fields) == 5 && fields[4] == takenSince && account(fields[0]) == account(addr) && fields[3] == refusalMark(fields[2], user, password) {
-			until, ok = time.Time{}, false
+		word := ""
+		if len(fields) == 5 {
+			word = fields[4]
 		}
-		if len(fields) != 4 && !alone || alone && !atIPMI(addr) || account(fields[0]) != account(addr) || fields[3] != refusalMark(fields[2], user, password) {
+		switch {
+		case len(fields) < 4, account(fields[0]) != account(addr), fields[3] != refusalMark(fields[2], user, password), word == ipmiAlone && !atIPMI(addr):
+			continue
+		case word == takenSince:
+			until, ok = time.Time{}, false
 			continue
 		}
 		at, err := time.Parse(time.RFC3339, fields[1])
