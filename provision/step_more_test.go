@@ -3,6 +3,7 @@ package provision
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
@@ -188,6 +189,48 @@ func TestPowerOffStep(t *testing.T) {
 	for range 2 {
 		if err := doStep(t, e, powerOff{}); err != nil || f.power != redfish.Off || f.acts["off"] != 1 || !strings.Contains(e.Facts[FactHandover], "powered off") {
 			t.Errorf("%v: %s, acts %v, %q", err, f.power, f.acts, e.Facts[FactHandover])
+		}
+	}
+}
+
+// Steps that change a machine and are killed at any of their events, with the act before
+// or behind it, change it once in the end and know how it was found.
+func TestMoreStepsKilled(t *testing.T) {
+	for _, lose := range []string{"", "stage", string(redfish.Restart), string(redfish.PowerOff)} {
+		for room := range 8 {
+			f, e, rec := moreEnv(t)
+			f.lose = lose
+			e.With = Options{optWant: "off"}
+			cut := func(s Step) {
+				t.Helper()
+				rec.room = room
+				first := doStep(t, e, s)
+				f.lose, rec.room = "", -1
+				if first == nil {
+					return
+				}
+				e.Facts, e.intents = e.Facts.Clone(), maps.Clone(e.intents)
+				if err := doStep(t, e, s); err != nil {
+					t.Errorf("%s, %q lost, killed at event %d (%v): %v", s.Name(), lose, room, first, err)
+				}
+			}
+			cut(secureBoot{})
+			if f.attrs["SecureBoot"] != "Disabled" || f.resets != 1 || f.acts["stage"] != 1 || e.Facts[FactBIOSFound] != `{"SecureBoot":"Enabled"}` {
+				t.Errorf("%q lost, killed at event %d: %v, acts %v, %d resets, found %s", lose, room, f.attrs, f.acts, f.resets, e.Facts[FactBIOSFound])
+			}
+			e.intents = map[string]Intent{}
+			f.lose = lose
+			cut(locate{})
+			cut(locateOff{})
+			if f.lit || f.lamps != 2 {
+				t.Errorf("killed at event %d: LED %v after %d times", room, f.lit, f.lamps)
+			}
+			e.intents = map[string]Intent{}
+			f.lose = lose
+			cut(powerOff{})
+			if f.power != redfish.Off || f.acts["off"] != 1 {
+				t.Errorf("%q lost, killed at event %d: %s, acts %v", lose, room, f.power, f.acts)
+			}
 		}
 	}
 }
