@@ -2,6 +2,7 @@ package provision
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -79,6 +80,17 @@ func (e *Env) kept(rec *burnin.Record) *burnin.Kept {
 	}
 	left := strings.Split(e.Facts[factKept], ", ")
 	return e.keepable(rec, slices.DeleteFunc(burnin.Loads(), func(l burnin.Load) bool { return !slices.Contains(left, l.Name) }))
+}
+
+// noteNothingKept says why what was left out stays open.
+func (e *Env) noteNothingKept() {
+	note := fmt.Sprintf("%s left out, and nothing of the attempt before can stand for it: a part, driver, setting, profile or spec is another by now; rackproof retest %s --whole", e.Facts[factKept], e.Machine.Name)
+	switch before := e.Facts[FactNote]; {
+	case before == "":
+		e.Facts[FactNote] = note
+	case !strings.Contains(before, note):
+		e.Facts[FactNote] = before + "; " + note
+	}
 }
 
 // repairsSince are those behind the end of an attempt.

@@ -70,7 +70,10 @@ func (r report) Do(_ context.Context, e *Env) (Facts, error) {
 		return nil, err
 	}
 	m.BootID = or(rec.Machine.BootID, m.BootID)
-	m.Kept = e.kept(rec)
+	if m.Kept = e.kept(rec); m.Kept == nil && e.Facts[factKept] != "" {
+		e.noteNothingKept()
+		m.Facts[FactNote] = e.Facts[FactNote]
+	}
 	e.tellMoved(rec, &m)
 	if err := e.Store.SetMachine(m); err != nil {
 		return nil, err
