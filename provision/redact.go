@@ -34,6 +34,9 @@ func (s *Secrets) Add(value string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if slices.Contains(s.values, value) { // every step of a machine resolves its own again
+		return
+	}
 	for _, v := range append([]string{value}, strings.Split(value, "\n")...) { // a key is also seen line by line
 		for _, form := range spellings(v) {
 			if len(form) >= 3 && !slices.Contains(s.values, form) {
