@@ -69,7 +69,7 @@ func parseContainers(e *Evidence) (ContainerView, error) {
 	v := ContainerView{GPUs: map[string]Opt[float64]{}, Failed: map[string]string{}}
 	var part []string
 	for line := range strings.Lines(string(body)) {
-		line = strings.TrimRight(line, "\r\n")
+		line = chomp(line)
 		switch m := containersPart.FindStringSubmatch(line); {
 		case m != nil:
 			v.read(m[1], strings.Join(part, "\n"), m[2])

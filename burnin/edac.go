@@ -87,7 +87,7 @@ func parseEDAC(e *Evidence) (EDACCounters, error) {
 func parseEDACSysfs(text string) (EDACCounters, error) {
 	var c EDACCounters
 	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\r\n")
+		line = chomp(line)
 		f := strings.Split(line, "\t")
 		switch {
 		case strings.HasPrefix(line, edacEnd):

@@ -124,6 +124,14 @@ func lines(b []byte) []string {
 	return out
 }
 
+// chomp cuts the end off a line.
+func chomp(line string) string {
+	for line != "" && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
+		line = line[:len(line)-1]
+	}
+	return line
+}
+
 // fioRead reads every namespace at random places past the page cache. It cannot
 // write: --readonly makes fio refuse to.
 func fioRead(_ *profiles.Profile, d time.Duration) string {

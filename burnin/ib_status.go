@@ -119,7 +119,7 @@ func parseIBStatus(e *Evidence) (IBReport, error) {
 // readSysfs reads the lines of our own script.
 func (r *IBReport) readSysfs(text string) {
 	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\r\n")
+		line = chomp(line)
 		if count, ok := strings.CutPrefix(line, ibStatusEnd); ok {
 			n, err := strconv.Atoi(strings.TrimSpace(count))
 			r.Complete = err == nil && n == len(r.Ports)

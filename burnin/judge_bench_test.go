@@ -21,7 +21,8 @@ const hallNodes = 10_000
 // there are processors. Run it with -benchtime 10000x for a hall of machines. What a node leaves behind is
 // garbage when the next comes, so the collector is given a part of the memory to wait in.
 func BenchmarkJudge(b *testing.B) {
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	defer debug.SetGCPercent(debug.SetGCPercent(1200))
+	runtime.MemProfileRate = 0 // as in the program
 	archive, to := benchArchive(b)
 	began, worked := time.Now(), usage(b)
 	turns := make(chan int)

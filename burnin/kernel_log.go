@@ -103,7 +103,7 @@ func parseKernelLog(e *Evidence) (KernelLogData, error) {
 	var d KernelLogData
 	stamped := 0
 	for line := range strings.Lines(string(body)) {
-		l, ok := kernelLine(strings.TrimRight(line, "\r\n"))
+		l, ok := kernelLine(chomp(line))
 		if ok {
 			stamped++
 		}

@@ -28,7 +28,7 @@ var LSPCI = Probe[*PCITree]{
 
 var (
 	lspciHead     = regexp.MustCompile(`^((?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]) (.+)$`)
-	lspciClass    = regexp.MustCompile(`^(.*?)(?: ?\[([0-9a-f]{4})\])?: ?(.*)$`)
+	lspciCode     = regexp.MustCompile(`^\[[0-9a-f]{4}\]$`)
 	lspciIDs      = regexp.MustCompile(`\[([0-9a-f]{4}):([0-9a-f]{4})\]`)
 	lspciNumeric  = regexp.MustCompile(`^([0-9a-f]{4}):([0-9a-f]{4})\b`)
 	lspciDeviceID = regexp.MustCompile(`\bDevice ([0-9a-f]{4})\b`)
@@ -106,12 +106,16 @@ func busOf(address string) string {
 
 func lspciDevice(address, head string) PCIDevice {
 	d := PCIDevice{Address: address}
-	m := lspciClass.FindStringSubmatch(head)
-	if m == nil {
+	class, rest, ok := strings.Cut(head, ":")
+	if !ok {
 		d.Name = head
 		return d
 	}
-	class, code, rest := strings.TrimSpace(m[1]), m[2], m[3]
+	code := ""
+	if i := strings.LastIndexByte(class, '['); i >= 0 && lspciCode.MatchString(class[i:]) {
+		class, code = class[:i], class[i+1:len(class)-1]
+	}
+	class, rest = strings.TrimSpace(class), strings.TrimPrefix(rest, " ")
 	if code == "" {
 		code = lspciClasses[class]
 	}

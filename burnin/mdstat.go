@@ -43,7 +43,7 @@ func mdArrays(text string) []RAIDArray {
 func mdBlocks(text string) [][]string {
 	var out [][]string
 	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\r\n")
+		line = chomp(line)
 		switch {
 		case mdHead.MatchString(line):
 			out = append(out, []string{line})

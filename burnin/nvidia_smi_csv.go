@@ -115,13 +115,13 @@ func isCSVHead(line string) bool {
 // of a GPU that does not answer, become messages.
 func parseNvidiaCSV(body string, ended bool) (NvidiaLog, error) {
 	log := NvidiaLog{Form: NvidiaCSV}
-	var head []string
+	var head []csvHead
 	for line := range strings.Lines(body) {
-		line = strings.TrimRight(line, "\r\n")
+		line = chomp(line)
 		cells := strings.Split(line, ",")
 		switch {
 		case isCSVHead(line):
-			head = cells
+			head = csvHeads(cells)
 		case head == nil || len(cells) != len(head):
 			log.Messages = append(log.Messages, nvidiaMessages(line, false)...)
 		default:
@@ -135,24 +135,41 @@ func parseNvidiaCSV(body string, ended bool) (NvidiaLog, error) {
 	return log, nil
 }
 
-func csvGPU(log *NvidiaLog, head, cells []string) NvidiaGPU {
+// csvHead is a column of this output: "memory.total [MiB]".
+type csvHead struct {
+	name string
+	unit profiles.Unit
+	set  []func(*NvidiaGPU, csvCell) // where it goes
+}
+
+func csvHeads(cells []string) []csvHead {
+	heads := make([]csvHead, len(cells))
+	for i, cell := range cells {
+		name, unit, _ := strings.Cut(strings.TrimSpace(cell), " ")
+		heads[i] = csvHead{name: name, unit: nvidiaUnit(strings.Trim(unit, "[]"))}
+		for _, column := range csvColumns {
+			if column.name == name {
+				heads[i].set = append(heads[i].set, column.set)
+			}
+		}
+	}
+	return heads
+}
+
+func csvGPU(log *NvidiaLog, head []csvHead, cells []string) NvidiaGPU {
 	g := NvidiaGPU{Index: -1}
-	for i, name := range head {
-		name, unit, _ := strings.Cut(strings.TrimSpace(name), " ")
-		cell := csvCell{strings.TrimSpace(cells[i]), nvidiaUnit(strings.Trim(unit, "[]"))}
-		switch name {
+	for i, column := range head {
+		cell := csvCell{strings.TrimSpace(cells[i]), column.unit}
+		switch column.name {
 		case "driver_version", "kmd_version":
 			log.Driver = versionWord(cell.text, log.Driver)
 		case "count":
 			log.Attached = optCount(cell.text)
 		}
-		for _, column := range csvColumns {
-			if column.name != name {
-				continue
-			}
-			column.set(&g, cell)
+		for _, set := range column.set {
+			set(&g, cell)
 			if isFaultWord(cell.text) {
-				g.Faults = append(g.Faults, faultText(name, cell.text))
+				g.Faults = append(g.Faults, faultText(column.name, cell.text))
 			}
 		}
 		if g.Lost == "" && isLostWord(cell.text) {

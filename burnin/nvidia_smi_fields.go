@@ -183,7 +183,7 @@ func (g *NvidiaGPU) readState(r fieldReader) {
 	g.FabricState = r.word("fabric/state")
 	g.FabricStatus = r.word("fabric/status")
 	for health := range r.node.find("fabric/health") {
-		for _, c := range health.children {
+		for c := range health.children() {
 			g.FabricHealth = append(g.FabricHealth, NvidiaWord{c.name, optWord(c.text)})
 		}
 	}

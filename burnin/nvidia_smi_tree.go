@@ -9,16 +9,37 @@ import (
 // into such trees, so that every field is named in one place and an unknown new
 // section can never break an old one.
 type nvidiaNode struct {
-	name     string // lower case, words joined by "_": "SRAM Correctable" is sram_correctable
-	text     string
-	attr     string // the id of a gpu element
-	children []*nvidiaNode
-	closed   bool // its end was seen
+	name   string // lower case, words joined by "_": "SRAM Correctable" is sram_correctable
+	text   string
+	attr   string // the id of a gpu element
+	closed bool   // its end was seen
+
+	first, last, next *nvidiaNode // children in document order, and the next child of the same parent
+}
+
+// children lists the nodes right below n, in document order.
+func (n *nvidiaNode) children() iter.Seq[*nvidiaNode] {
+	return func(yield func(*nvidiaNode) bool) {
+		for c := n.first; c != nil; c = c.next {
+			if !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+func (n *nvidiaNode) append(child *nvidiaNode) {
+	if n.last == nil {
+		n.first = child
+	} else {
+		n.last.next = child
+	}
+	n.last = child
 }
 
 func (n *nvidiaNode) add(name, text string) *nvidiaNode {
 	child := &nvidiaNode{name: fieldName(name), text: strings.TrimSpace(text)}
-	n.children = append(n.children, child)
+	n.append(child)
 	return child
 }
 
@@ -27,20 +48,23 @@ func fieldName(s string) string {
 	if isFieldName(s) { // most names in XML
 		return s
 	}
-	var b strings.Builder
+	b := make([]byte, 0, len(s))
 	gap := false
-	for _, r := range strings.ToLower(strings.TrimSpace(s)) {
+	for _, r := range s {
+		if r >= 'A' && r <= 'Z' {
+			r += 'a' - 'A'
+		}
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-			if gap && b.Len() > 0 {
-				b.WriteByte('_')
+			if gap && len(b) > 0 {
+				b = append(b, '_')
 			}
 			gap = false
-			b.WriteRune(r)
+			b = append(b, byte(r))
 			continue
 		}
 		gap = true
 	}
-	return b.String()
+	return string(b)
 }
 
 // isFieldName reports whether a name is one already.
@@ -65,7 +89,7 @@ func (n *nvidiaNode) find(path string) iter.Seq[*nvidiaNode] {
 // yieldAt yields the nodes at a path, until one is the last that is wanted.
 func (n *nvidiaNode) yieldAt(path string, yield func(*nvidiaNode) bool) bool {
 	head, rest, deeper := strings.Cut(path, "/")
-	for _, c := range n.children {
+	for c := n.first; c != nil; c = c.next {
 		if c.name != head {
 			continue
 		}
@@ -95,7 +119,7 @@ func (n *nvidiaNode) textAt(paths ...string) string {
 	for _, path := range paths {
 		for at := strings.LastIndexByte(path, '/'); at > 0; at = strings.LastIndexByte(path[:at], '/') {
 			for node := range n.find(path[:at]) {
-				if len(node.children) == 0 && node.text != "" {
+				if node.first == nil && node.text != "" {
 					return node.text
 				}
 			}
@@ -107,7 +131,7 @@ func (n *nvidiaNode) textAt(paths ...string) string {
 // each calls f for n and everything below it.
 func (n *nvidiaNode) each(f func(*nvidiaNode)) {
 	f(n)
-	for _, c := range n.children {
+	for c := range n.children() {
 		c.each(f)
 	}
 }

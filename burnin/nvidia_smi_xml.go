@@ -31,7 +31,7 @@ func parseNvidiaXML(body []byte) (NvidiaLog, error) {
 	}
 	around := string(body[:start]) + "\n" + string(body[end:])
 	root, err := nvidiaXMLTree(cleanXML(body[start:end]))
-	if err != nil && len(root.children) == 0 {
+	if err != nil && root.first == nil {
 		return NvidiaLog{Messages: nvidiaMessages(around, true)}, fmt.Errorf("the XML cannot be read: %w", err)
 	}
 	log := NvidiaLog{Form: NvidiaXML, Messages: nvidiaMessages(around, false)}
@@ -166,7 +166,7 @@ func (t *nvidiaTree) open(name string) (node *nvidiaNode, ok bool) {
 		child := &t.spare[0]
 		t.spare = t.spare[1:]
 		child.name = fieldName(name)
-		node.children = append(node.children, child)
+		node.append(child)
 		node = child
 	}
 	t.stack = append(t.stack, node)

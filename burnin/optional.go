@@ -1,6 +1,7 @@
 package burnin
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -62,7 +63,14 @@ func isNotMeasured(s string) bool {
 	return s == "" || slices.ContainsFunc(notMeasured, func(word string) bool { return lowerIs(s, word) })
 }
 
-func bareWord(s string) string { return strings.Trim(strings.TrimSpace(s), "[]<>") }
+func bareWord(s string) string {
+	s = strings.TrimSpace(s)
+	const brackets = "[]<>"
+	if s == "" || strings.IndexByte(brackets, s[0]) < 0 && strings.IndexByte(brackets, s[len(s)-1]) < 0 { // most
+		return s
+	}
+	return strings.Trim(s, brackets)
+}
 
 // saysAny reports whether one of words, in lower case, is in s. Nearly all that tools
 // print is shorter than any of them.
@@ -71,7 +79,22 @@ func saysAny(s string, words []string) bool {
 	for _, w := range words {
 		shortest = min(shortest, len(w))
 	}
-	return len(s) >= shortest && containsAny(strings.ToLower(s), words)
+	if len(s) < shortest {
+		return false
+	}
+	var room [64]byte
+	low := room[:0]
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf || i == len(room) { // what such a character becomes may be shorter
+			return containsAny(strings.ToLower(s), words)
+		}
+		c := s[i]
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		low = append(low, c)
+	}
+	return slices.ContainsFunc(words, func(w string) bool { return bytes.Contains(low, []byte(w)) })
 }
 
 // lowerIs is strings.ToLower(s) == word without a new string.

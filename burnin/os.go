@@ -53,7 +53,7 @@ func parseOS(e *Evidence) (OSFacts, error) {
 	body, _ := e.Body()
 	f := map[string]string{}
 	for line := range strings.Lines(string(body)) {
-		if name, value, ok := strings.Cut(strings.TrimRight(line, "\r\n"), "="); ok {
+		if name, value, ok := strings.Cut(chomp(line), "="); ok {
 			f[name] = strings.TrimSpace(value)
 		}
 	}

@@ -1,6 +1,7 @@
 package burnin
 
 import (
+	"iter"
 	"slices"
 	"strings"
 )
@@ -24,6 +25,13 @@ type PCILink struct {
 	Width int
 }
 
+// PCIError is one counter of Advanced Error Reporting.
+type PCIError struct {
+	Kind  string // "correctable", "nonfatal", "fatal"
+	Name  string // "RxErr"
+	Count uint64 // since the device was last reset
+}
+
 // PCIDevice is one PCI device, as lspci or sysfs shows it.
 type PCIDevice struct {
 	Address string // 0000:19:00.0
@@ -37,11 +45,11 @@ type PCIDevice struct {
 	Dead    string  // why the device does not answer ("rev ff"), "" = it answers
 	Driver  string
 	NUMA    Opt[int]
-	Slot    string                       // number of the physical slot, where the machine tells it
-	ACS     Opt[string]                  // control word of Access Control Services as lspci has it: "SrcValid+ TransBlk- …"
-	Virtual bool                         // virtual function of a network adapter
-	Errors  map[string]map[string]uint64 // AER: "correctable", "nonfatal", "fatal" → name → count; nil: the kernel keeps none
-	Told    map[string]Opt[float64]      // of a root port: errors that it was told of by all devices below, by kind as Errors
+	Slot    string                  // number of the physical slot, where the machine tells it
+	ACS     Opt[string]             // control word of Access Control Services as lspci has it: "SrcValid+ TransBlk- …"
+	Virtual bool                    // virtual function of a network adapter
+	Errors  []PCIError              // AER, in the order of the kernel; none: it keeps no counters
+	Told    map[string]Opt[float64] // of a root port: errors that it was told of by all devices below, by kind as Errors
 	NetDevs []PCINetDev
 	Drives  []PCIDrive
 	Moved   Opt[uint64] // bytes moved by its drives and ports since boot
@@ -85,8 +93,8 @@ type PCITree struct {
 // indexed makes the index of a tree that is whole.
 func (t *PCITree) indexed() *PCITree {
 	t.at = make(map[string]int, len(t.Devices))
-	for i, d := range slices.Backward(t.Devices) { // of two with one address the first counts
-		t.at[d.Address] = i
+	for i := len(t.Devices) - 1; i >= 0; i-- { // of two with one address the first counts
+		t.at[t.Devices[i].Address] = i
 	}
 	return t
 }
@@ -128,7 +136,7 @@ func (t *PCITree) NVIDIA() []*PCIDevice {
 
 // Above returns the bridges between a device and the root complex, nearest first.
 func (t *PCITree) Above(address string) []*PCIDevice {
-	var path []*PCIDevice
+	path := make([]*PCIDevice, 0, 4) // as deep as servers are
 	for d := t.At(address); d != nil && d.Parent != "" && len(path) < len(t.Devices); {
 		d = t.At(d.Parent)
 		if d != nil {
@@ -138,16 +146,6 @@ func (t *PCITree) Above(address string) []*PCIDevice {
 	return path
 }
 
-// Uplinks returns the links between the switches above a device: the bridge
-// nearest to the device is the other end of its own link and does not count.
-func (t *PCITree) Uplinks(address string) []*PCIDevice {
-	path := t.Above(address)
-	if len(path) < 2 {
-		return nil
-	}
-	return path[1:]
-}
-
 // pciSpeed reads "32GT/s", "32.0 GT/s PCIe" or "16 GT/s"; zero when unknown.
 func pciSpeed(text string) float64 {
 	text = strings.TrimSpace(text)
@@ -155,4 +153,15 @@ func pciSpeed(text string) float64 {
 		return leadingNumber(text[:i])
 	}
 	return 0
+}
+
+// errorsOf lists the counters of a kind; none: the kernel keeps none.
+func (d *PCIDevice) errorsOf(kind string) iter.Seq[PCIError] {
+	return func(yield func(PCIError) bool) {
+		for _, e := range d.Errors {
+			if e.Kind == kind && !yield(e) {
+				return
+			}
+		}
+	}
 }

@@ -40,7 +40,7 @@ func parsePCISysfs(e *Evidence) (*PCITree, error) {
 	var broken error
 	var fields []string
 	for line := range strings.Lines(string(body)) {
-		line = strings.TrimRight(line, "\r\n")
+		line = chomp(line)
 		switch {
 		case line == pciSysfsHead:
 			headed = true
@@ -286,14 +286,9 @@ func (d *PCIDevice) addError(f []string) error {
 		return fmt.Errorf("the error counter %s of %s reads %q", f[1], d.Address, f[2])
 	}
 	if d.Errors == nil {
-		d.Errors = map[string]map[string]uint64{}
+		d.Errors = make([]PCIError, 0, 48) // as many as the kernel has names
 	}
-	counts := d.Errors[f[0]]
-	if counts == nil {
-		counts = map[string]uint64{}
-		d.Errors[f[0]] = counts
-	}
-	counts[f[1]] = n
+	d.Errors = append(d.Errors, PCIError{f[0], f[1], n})
 	return nil
 }
 

@@ -186,12 +186,11 @@ func errorCount(t *PCITree, devices []string, file string) Opt[float64] {
 	sum := Opt[float64]{Text: ""}
 	for _, address := range devices {
 		d := t.At(address)
-		if d == nil || d.Errors[file] == nil {
+		if d == nil {
 			continue
 		}
-		sum.Set = true
-		for _, n := range d.Errors[file] {
-			sum.V += float64(n)
+		for e := range d.errorsOf(file) {
+			sum.V, sum.Set = sum.V+float64(e.Count), true
 		}
 	}
 	return sum
@@ -205,10 +204,9 @@ func errorNames(readings []Reading[*PCITree], devices []string, file string) str
 			if !reading.OK() || reading.Value.At(address) == nil {
 				continue
 			}
-			counts := reading.Value.At(address).Errors[file]
-			for _, name := range sortedKeys(counts) {
-				if counts[name] > 0 {
-					words = append(words, fmt.Sprintf("%s %d at %s (%s)", name, counts[name], address, reading.Evidence.Phase))
+			for e := range reading.Value.At(address).errorsOf(file) {
+				if e.Count > 0 {
+					words = append(words, fmt.Sprintf("%s %d at %s (%s)", e.Name, e.Count, address, reading.Evidence.Phase))
 				}
 			}
 		}

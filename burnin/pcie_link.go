@@ -187,7 +187,7 @@ func at(s linkState) string {
 }
 
 func refsOfStates(states []linkState) []string {
-	var refs []string
+	refs := make([]string, 0, len(states))
 	for _, s := range states {
 		refs = append(refs, s.ref)
 	}

@@ -130,10 +130,9 @@ func (v *pcieView) own(address string) []linkState {
 // says that a reading shows the part at a root port, with no hop between.
 func (v *pcieView) uplinks(address string) (out []linkState, direct bool) {
 	for _, t := range v.trees {
-		if len(t.tree.Above(address)) == 1 {
-			direct = true
-		}
-		for _, hop := range t.tree.Uplinks(address) {
+		above := t.tree.Above(address)
+		direct = direct || len(above) == 1
+		for _, hop := range above[min(1, len(above)):] {
 			s := linkState{ref: t.ref, link: hop.Link, dead: hop.Dead, where: "port " + hop.Address, at: t.at, loose: t.loose}
 			if hop.Link.Width != 0 || hop.Dead != "" {
 				out = append(out, s)

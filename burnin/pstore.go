@@ -44,7 +44,7 @@ func parsePstore(e *Evidence) ([]CrashRecord, error) {
 	}
 	var out []CrashRecord
 	for line := range strings.Lines(string(body)) {
-		line = strings.TrimRight(line, "\r\n")
+		line = chomp(line)
 		if m := pstoreHead.FindStringSubmatch(line); m != nil {
 			at, err := time.Parse(time.RFC3339, m[1])
 			if err != nil {

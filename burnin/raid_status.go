@@ -98,7 +98,7 @@ func parseRAIDStatus(e *Evidence) (RAIDReport, error) {
 	var part []string
 	marked := false
 	for line := range strings.Lines(string(body)) {
-		line = strings.TrimRight(line, "\r\n")
+		line = chomp(line)
 		switch m := raidSection.FindStringSubmatch(line); {
 		case m != nil:
 			marked = true

@@ -194,7 +194,7 @@ var undated = []string{"Pre-Init", "S/W", "Unspecified"}
 //	3 | Pre-Init  |0000000067| Fan #0x41 | Lower Critical going low  | Asserted
 //	4 | OEM record e0 | 000001370000001800000000
 func selLine(line string) (LogEvent, bool) {
-	cells := strings.Split(strings.TrimRight(line, "\r\n"), "|")
+	cells := strings.Split(chomp(line), "|")
 	for i := range cells {
 		cells[i] = strings.TrimSpace(cells[i])
 	}

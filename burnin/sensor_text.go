@@ -47,7 +47,7 @@ func sensorLine(line string) (BMCSensor, bool) {
 	if !strings.HasSuffix(line, "\n") && strings.Count(line, "|") < 2 {
 		return BMCSensor{}, false
 	}
-	cells := strings.Split(strings.TrimRight(line, "\r\n"), "|")
+	cells := strings.Split(chomp(line), "|")
 	for i := range cells {
 		cells[i] = strings.TrimSpace(cells[i])
 	}

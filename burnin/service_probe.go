@@ -83,7 +83,7 @@ func parseService(e *Evidence) (map[string]HTTPAnswer, error) {
 	asked := ""
 	var text []string
 	for line := range strings.Lines(string(body)) {
-		line = strings.TrimRight(line, "\r\n")
+		line = chomp(line)
 		if m := serviceAsk.FindStringSubmatch(line); m != nil {
 			asked, text = m[1], nil
 			continue

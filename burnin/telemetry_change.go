@@ -108,10 +108,10 @@ func (t *telemetry) busChanges() {
 }
 
 func (t *telemetry) deviceChanges(owner Part, was, is *PCIDevice) {
-	for _, severity := range sortedKeys(is.Errors) {
-		for _, name := range sortedKeys(is.Errors[severity]) {
-			if old, known := was.Errors[severity][name]; known {
-				t.change(owner, "aer_"+severity+"_"+strings.ToLower(name), count(old), count(is.Errors[severity][name]), PCISysfs.Spec.Name)
+	for _, e := range is.Errors {
+		for old := range was.errorsOf(e.Kind) {
+			if old.Name == e.Name {
+				t.change(owner, "aer_"+e.Kind+"_"+strings.ToLower(e.Name), count(old.Count), count(e.Count), PCISysfs.Spec.Name)
 			}
 		}
 	}

@@ -39,7 +39,6 @@ func (t *TopologyMatrix) At(a, b int) string { return t.Cells[[2]int{a, b}] }
 
 var (
 	ansiCode     = regexp.MustCompile(`\x1b\[[0-9;]*[A-Za-z]`)
-	topologyGPU  = regexp.MustCompile(`^GPU(\d{1,4})$`)
 	topologyCell = regexp.MustCompile(`^(X|SYS|NODE|PHB|PXB|PIX|PSB|C2C|NV\d{1,3})$`)
 )
 
@@ -104,11 +103,11 @@ func (t *TopologyMatrix) fill(row, column int, columns, cells []string) int {
 
 // topologyNumber is the number in "GPU3", or -1.
 func topologyNumber(name string) int {
-	m := topologyGPU.FindStringSubmatch(name)
-	if m == nil {
+	digits, ok := strings.CutPrefix(name, "GPU")
+	if !ok || len(digits) > 4 || strings.Trim(digits, "0123456789") != "" {
 		return -1
 	}
-	n, err := strconv.Atoi(m[1])
+	n, err := strconv.Atoi(digits)
 	if err != nil {
 		return -1
 	}
