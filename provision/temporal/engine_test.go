@@ -116,7 +116,7 @@ func needServer(tb testing.TB) {
 	}
 }
 
-var errNotBuilt = errors.New("bin/tools/temporal is not there: `make temporal` builds it, in many minutes")
+var errNotBuilt = errors.New("bin/tools/temporal is not there: `make temporal` builds it")
 
 // testOptions are those of an engine of its own on the shared server: state names it.
 func testOptions(state string) Options {
