@@ -87,9 +87,16 @@ func put(path string, b []byte) error {
 	return os.Rename(tmp, path)
 }
 
-// batchJSON is what `run --json` prints. A machine that has no report stands in it
+// runJSON is what `run --json` prints: the batch's report, and what only the run knows.
+type runJSON struct {
+	report.BatchJSON
+	StepCauses []provision.Cause     `json:"step_causes"` // why machines wait, or a step found them at fault
+	StepTimes  []provision.StepTimes `json:"step_times"`
+}
+
+// batchJSON gathers what `run --json` prints. A machine that has no report stands in it
 // as incomplete, with its state as the line.
-func batchJSON(state string, run *provision.Run, sel provision.Selector) report.BatchJSON {
+func batchJSON(state string, run *provision.Run, sel provision.Selector) runJSON {
 	js := []burnin.Judgement{}
 	for _, m := range run.Sorted(sel) {
 		if j := judgement(state, run.ID, m); j != nil {
@@ -108,5 +115,5 @@ func batchJSON(state string, run *provision.Run, sel provision.Selector) report.
 			Findings: []burnin.Finding{}, NotRun: []burnin.NotRun{}, NotTested: []string{}, Evidence: []burnin.EvidenceID{},
 		})
 	}
-	return report.NewBatchJSON(run.Batch.Name, js)
+	return runJSON{report.NewBatchJSON(run.Batch.Name, js), run.Causes(sel), run.StepTimes(sel)}
 }

@@ -41,6 +41,10 @@ serial, UUID or BMC now is asked about; without a terminal --yes decides.
 
 With --plan the run does exactly what the plan says, or refuses.
 
+--json prints one object at the end: {"schema": "rackproof/batch/1", "name": …, "machines": […],
+"causes": […], "outliers": […], "step_causes": […], "step_times": […]}. The first causes are of
+findings, those of steps say why machines wait or stand.
+
 Example:
   rackproof run -f batch.yaml
   rackproof run -f batch.yaml --rack R12 --json
