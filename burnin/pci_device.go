@@ -93,7 +93,7 @@ type PCITree struct {
 // indexed makes the index of a tree that is whole.
 func (t *PCITree) indexed() *PCITree {
 	t.at = make(map[string]int, len(t.Devices))
-	for i := len(t.Devices) - 1; i >= 0; i-- { // of two with one address the first counts
+	for i := range slices.Backward(t.Devices) { // of two with one address the first counts
 		t.at[t.Devices[i].Address] = i
 	}
 	return t
