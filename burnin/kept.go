@@ -30,6 +30,10 @@ var apart = []Class{
 	ClassSXM, ClassPCIeGPU, ClassNVLink, ClassFabric, ClassSetting, ClassHeat, ClassDIMM, ClassNVMe, ClassNIC, ClassPSU, ClassFan, ClassAir, ClassCable,
 }
 
+// busyOnly are the quantities of other checks that show only while a measurement keeps a part busy: an idle
+// link saves power. What else a retest could not read was not read, and no earlier attempt stands for it.
+var busyOnly = map[string][]string{"pcie.link": {"speed", "uplink_speed"}}
+
 // standing are the checks that must read as before for anything to be kept: what they
 // tell of can change what every measurement shows.
 var standing = []string{"gpu.driver", "firmware", "bios", "gpu.mig"}
@@ -59,13 +63,13 @@ func Keep(before, now *Judgement, touched []Class, loads []Load) *Kept {
 	return k
 }
 
-// take keeps a measurement, and what else was proven of the parts that it keeps busy.
+// take keeps a measurement, and what shows only of the parts that it keeps busy.
 func (k *Kept) take(before *Judgement, l Load, of []Class) {
 	k.Loads = append(k.Loads, l.Name)
 	for _, f := range before.Findings {
 		good := f.Verdict == Pass || f.Verdict == NotApplicable || f.Verdict == Warn
 		had := slices.ContainsFunc(k.Findings, func(have Finding) bool { return have.ID == f.ID })
-		if good && !had && (f.Check == l.Check || slices.Contains(of, f.Class)) {
+		if good && !had && (f.Check == l.Check || slices.Contains(of, f.Class) && slices.Contains(busyOnly[f.Check], f.Quantity)) {
 			k.Findings = append(k.Findings, f.of(k.Attempt))
 		}
 	}
@@ -131,11 +135,24 @@ func sameParts(before, now *Judgement, of []Class) bool {
 	return true
 }
 
+// serialled are the classes of which each part that answers at an address carries a serial number.
+var serialled = []Class{ClassSXM, ClassPCIeGPU, ClassNVMe}
+
+// partSerials is nil where one of the parts shows no serial number: it could be any.
 func partSerials(j *Judgement, of []Class) map[string]string {
-	out := map[string]string{}
+	out, bare := map[string]string{}, map[string]bool{}
 	for _, f := range j.Findings {
-		if f.Serial != "" && f.Attempt == 0 && slices.Contains(of, f.Class) {
+		switch {
+		case f.Attempt != 0 || !slices.Contains(of, f.Class):
+		case f.Serial != "":
 			out[f.Part] = f.Serial
+		case f.Address != "" && slices.Contains(serialled, f.Class):
+			bare[f.Part] = true
+		}
+	}
+	for part := range bare {
+		if out[part] == "" {
+			return nil
 		}
 	}
 	return out

@@ -52,6 +52,13 @@ func TestKeep(t *testing.T) {
 		{"nothing: it is tested again whole", nil, nil, false},
 		{"another GPU is in its place", []Class{ClassNVMe}, func(_, now *Judgement) { now.Findings[1].Serial = "G9" }, false},
 		{"its serial is not known now", []Class{ClassNVMe}, func(_, now *Judgement) { now.Findings[1].Serial = "" }, false},
+		{"a GPU without a serial number", []Class{ClassNVMe}, func(before, now *Judgement) {
+			for _, j := range []*Judgement{before, now} {
+				f := j.Findings[1]
+				f.Part, f.Serial, f.Address = "GPU SXM4", "", "0000:a8:00.0"
+				j.Findings = append(j.Findings, f)
+			}
+		}, false},
 		{"one more GPU", []Class{ClassNVMe}, func(_, now *Judgement) {
 			f := now.Findings[1]
 			f.Part, f.Serial = "GPU SXM4", "G4"
@@ -91,6 +98,9 @@ func TestKeptIsJudged(t *testing.T) {
 		copies int // findings of gpu.copy
 	}{
 		{"as it was", nil, 1, 1}, // pcie.link width was never proven
+		{"health could not be read this time", func(_ *Kept, j *Judgement, _ *Meta) {
+			j.NotRun = append(j.NotRun, NotRun{Check: "gpu.count", Quantity: "gpus", Part: "GPU SXM3", Scope: profiles.Required})
+		}, 2, 1},
 		{"another GPU by the end", func(_ *Kept, j *Judgement, _ *Meta) { j.Findings[1].Serial = "G9" }, 3, 0},
 		{"judged by another profile", func(_ *Kept, j *Judgement, _ *Meta) { j.Profile.SHA256 = "Q" }, 3, 0},
 		{"the attempt has not ended", func(_ *Kept, _ *Judgement, m *Meta) { m.Ended = time.Time{} }, 3, 0},
