@@ -86,3 +86,34 @@ func TestSpellingsOfASecret(t *testing.T) {
 		t.Errorf("facts %v", f)
 	}
 }
+
+// Of two secrets that overlap in a text the longer one is hidden whole.
+func TestOverlappingSecrets(t *testing.T) {
+	s := &Secrets{}
+	s.Add("xy1")
+	s.Add("1long-secret")
+	for text, want := range map[string]string{
+		"xy1long-secret": "xy" + redactedText,
+		"xy1 and 1long":  redactedText + " and 1long",
+		"nothing of it":  "nothing of it",
+	} {
+		if got := s.Redact(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A line of the log in a hall of a thousand machines with their own passwords, beside one of a single machine.
+func BenchmarkRedact(b *testing.B) {
+	for _, machines := range []int{1, 1000} {
+		b.Run(fmt.Sprint(machines, "-machines"), func(b *testing.B) {
+			s := &Secrets{}
+			for i := range machines {
+				s.Add(fmt.Sprintf("factory-%04d-Pa55", i))
+			}
+			for b.Loop() {
+				s.Redact("BIOS differs: Intel VT for Directed I/O (VT-d) is Enable, wanted Disable; set at the next reset of r12u07")
+			}
+		})
+	}
+}
