@@ -74,7 +74,7 @@ func (r *Run) Causes(sel Selector) []Cause {
 	for _, c := range order {
 		c.Of = total
 		switch n := len(c.Machines); {
-		case n < alikeFrom:
+		case n < alikeFrom, c.Step == hands{}.Name(): // a task that was asked for is nobody's fault
 		case n == total:
 			c.Where = "every machine: firmware, profile or network, not hands"
 		case len(c.Racks) == 1 && len(racks) > 1 && c.Racks[0] != "":

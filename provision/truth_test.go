@@ -24,6 +24,10 @@ func TestCauses(t *testing.T) {
 	mixed := Run{Machines: slices.Concat(
 		[]MachineRun{{Machine: Machine{Name: "ok", Rack: "r2"}, State: StatePassed, Why: "34 checks"}, fault, {Machine: Machine{Name: "run"}, State: StateRun, Why: "waits"}},
 		stuckIn(3, "r1", "silent"), stuckIn(2, "r3", "refused"))}
+	var asked Run
+	for i := range 3 {
+		asked.Machines = append(asked.Machines, MachineRun{Machine: Machine{Name: fmt.Sprint("m", i)}, State: StateHands, Step: "hands", Why: "plug the cables"})
+	}
 	for _, test := range []struct {
 		run  Run
 		sel  Selector
@@ -35,6 +39,7 @@ func TestCauses(t *testing.T) {
 			"2 of 8 STUCK in bios the same way: refused at",
 			"1 of 8 FAILED: no memory",
 		}},
+		{asked, Selector{}, []string{"3 of 3 HANDS in hands the same way: plug the cables"}},
 		{mixed, Selector{Racks: []string{"r2"}}, []string{"1 of 2 FAILED: no memory"}},
 	} {
 		var got []string
