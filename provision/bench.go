@@ -114,7 +114,7 @@ func doneDoDone(ctx context.Context, info StepInfo, timeout time.Duration, e *En
 			e.Log.Warn("session not closed", "err", err)
 		}
 		model := rollout(info.Step.Name(), e.Machine)
-		if err := brake.Enter(ctx, model); err != nil {
+		if err := e.enter(ctx, brake, model); err != nil {
 			return err
 		}
 		defer func() { e.changed(ctx, brake, model, err) }()

@@ -71,25 +71,52 @@ func (b *Brake) wave(model string) *wave {
 // returns a Stuck: it is the change that is at fault, not the machine.
 func (b *Brake) Enter(ctx context.Context, model string) error {
 	for {
-		b.mu.Lock()
-		w := b.wave(model)
-		if w.stopped != "" {
-			b.mu.Unlock()
-			return &Stuck{Why: w.stopped, Do: "Correct the profile and run the batch again, or correct the machines that failed and resume."}
+		moved, err := b.try(model)
+		if err != nil || moved == nil {
+			return err
 		}
-		if w.active < w.width() {
-			w.active++
-			b.mu.Unlock()
-			return nil
-		}
-		moved := w.moved
-		b.mu.Unlock()
 		select {
 		case <-moved:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// try is Enter without waiting: where the machine may not be changed yet it returns what
+// is closed when it is worth asking again.
+func (b *Brake) try(model string) (moved <-chan struct{}, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w := b.wave(model)
+	switch {
+	case w.stopped != "":
+		return nil, &Stuck{Why: w.stopped, Do: "Correct the profile and run the batch again, or correct the machines that failed and resume."}
+	case w.active < w.width():
+		w.active++
+		return nil, nil
+	}
+	return w.moved, nil
+}
+
+// enter is Brake.Enter for this machine, whose place is another's while it waits.
+func (e *Env) enter(ctx context.Context, b *Brake, model string) error {
+	moved, err := b.try(model)
+	if err != nil || moved == nil {
+		return err
+	}
+	back := func(context.Context) error { return nil }
+	if y, ok := e.rec.(Yielder); ok {
+		back = y.Yield()
+	}
+	if err := b.Enter(ctx, model); err != nil {
+		return err
+	}
+	if err := back(ctx); err != nil {
+		b.Leave(model, e.Machine.Name, "", true)
+		return err
+	}
+	return nil
 }
 
 // width is how many may be under way at once: one, then three, and the rest when

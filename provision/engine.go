@@ -52,6 +52,12 @@ type Unloader interface{ Unloaded() }
 // Drawer is told what a machine under load draws by its BMC, in W; a Recorder may be one.
 type Drawer interface{ Draws(watts float64) }
 
+// A Yielder is a Recorder that gives the step's place among those worked on at once to
+// others while it waits for them. back waits for a place again; it fails where ctx ends.
+type Yielder interface {
+	Yield() (back func(context.Context) error)
+}
+
 // Task is one step of one machine as an engine hands it to a worker.
 type Task struct {
 	Run     RunID

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 )
 
 // faulty is a step whose change fails on every machine.
@@ -69,5 +70,89 @@ func TestChangeIsRecordedBeforeOthersFollow(t *testing.T) {
 		if got := brake.wave(rollout("change", e.Machine)).Causes; got[test.want] != 1 {
 			t.Errorf("causes %v, want %q", got, test.want)
 		}
+	}
+}
+
+// giver gives its place away while it waits.
+type giver struct {
+	*memory
+	given, back int
+}
+
+func (g *giver) Yield() func(context.Context) error {
+	g.given++
+	return func(context.Context) error { g.back++; return nil }
+}
+
+// A machine that waits until a change has gone well on another holds no place meanwhile;
+// one that need not wait keeps its own.
+func TestWhoWaitsAtTheBrakeHoldsNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		brake := NewBrake(map[string]int{"h100": 10})
+		first, second := &giver{memory: &memory{room: -1}}, &giver{memory: &memory{room: -1}}
+		if err := (&Env{rec: first}).enter(t.Context(), brake, "h100"); err != nil || first.given != 0 {
+			t.Fatalf("the first gave its place %d times: %v", first.given, err)
+		}
+		entered := make(chan error, 1)
+		go func() { entered <- (&Env{rec: second}).enter(t.Context(), brake, "h100") }()
+		synctest.Wait()
+		if second.given != 1 || second.back != 0 || len(entered) != 0 {
+			t.Errorf("while it waits: given %d, back %d, entered %d", second.given, second.back, len(entered))
+		}
+		brake.Leave("h100", "m1", "", false)
+		if err := <-entered; err != nil || second.given != 1 || second.back != 1 {
+			t.Errorf("behind the wait: given %d, back %d, %v", second.given, second.back, err)
+		}
+	})
+}
+
+// One that is called off while it waits for its place again has changed nothing, and
+// leaves the brake to others.
+func TestCalledOffBehindTheBrake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		brake := NewBrake(map[string]int{"h100": 10})
+		if err := brake.Enter(t.Context(), "h100"); err != nil {
+			t.Fatal(err)
+		}
+		brake.Leave("h100", "m1", "", false)
+		for range 3 { // the next wave is full
+			if err := brake.Enter(t.Context(), "h100"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		gate := NewGate(&Batch{Limits: Limits{Parallel: 1}})
+		if _, err := gate.Slot(t.Context()); err != nil { // somebody else's to the end
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		entered := make(chan error, 1)
+		go func() {
+			e := &Env{Machine: Machine{Name: "m5"}, rec: waiter{&memory{room: -1}, gate}}
+			entered <- e.enter(ctx, brake, "h100")
+		}()
+		synctest.Wait()
+		brake.Leave("h100", "m2", "", false)
+		synctest.Wait()
+		cancel()
+		if err := <-entered; !errors.Is(err, context.Canceled) {
+			t.Errorf("it ended with %v", err)
+		}
+		w := brake.wave("h100")
+		if w.active != 2 || w.Passed != 2 || w.Failed != 0 {
+			t.Errorf("%d under way, %d passed, %d failed; want 2, 2, 0", w.active, w.Passed, w.Failed)
+		}
+	})
+}
+
+// waiter waits at a gate for its place again.
+type waiter struct {
+	*memory
+	gate *Gate
+}
+
+func (w waiter) Yield() func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := w.gate.Slot(ctx)
+		return err
 	}
 }

@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/rackproof/rackproof/provision"
@@ -16,13 +17,13 @@ func (c *carrier) step(ctx context.Context, now moment, s provision.PlanStep) er
 	if err != nil {
 		return ended(ctx, err)
 	}
-	defer slot()
+	defer slot.release()
 	defer power()
 	try := m.Failed + 1
 	if err := c.tell(ctx, m, s.Name, provision.StepStarted, provision.Try{Try: try}); err != nil {
 		return err
 	}
-	rec := recorder{c, m, s.Name, power}
+	rec := recorder{c, m, s.Name, power, slot}
 	c.open(m.Machine.Name, m.Intents)
 	defer c.open(m.Machine.Name, nil)
 	began := time.Now()
@@ -36,7 +37,7 @@ func (c *carrier) step(ctx context.Context, now moment, s provision.PlanStep) er
 	}
 	if aside, ok := errors.AsType[*provision.Aside](stepErr); ok {
 		power()
-		slot()
+		slot.release()
 		if err := c.tell(ctx, m, s.Name, provision.Progressed, provision.Progress{Text: aside.Why}); err != nil {
 			return err
 		}
@@ -49,12 +50,12 @@ func (c *carrier) step(ctx context.Context, now moment, s provision.PlanStep) er
 		})
 	}
 	power() // who waits for the next try, or for people, holds no place
-	slot()
+	slot.release()
 	return c.failed(ctx, m, s, try, facts, stepErr)
 }
 
 // admit waits for power and for a place among those worked on at once.
-func (c *carrier) admit(ctx context.Context, m provision.MachineRun, s provision.PlanStep) (power, slot func(), err error) {
+func (c *carrier) admit(ctx context.Context, m provision.MachineRun, s provision.PlanStep) (power func(), slot *place, err error) {
 	power = func() {}
 	if s.Loads {
 		if supply := c.gate.Waits(m.Drawing()); supply != "" {
@@ -66,11 +67,40 @@ func (c *carrier) admit(ctx context.Context, m provision.MachineRun, s provision
 			return nil, nil, err
 		}
 	}
-	if slot, err = c.gate.Slot(ctx); err != nil {
+	slot = &place{gate: c.gate}
+	if err = slot.take(ctx); err != nil {
 		power()
 		return nil, nil, err
 	}
 	return power, slot, nil
+}
+
+// place is a step's among those worked on at once.
+type place struct {
+	gate *provision.Gate
+
+	mu   sync.Mutex
+	give func() // nil: it holds none
+}
+
+func (p *place) take(ctx context.Context) error {
+	give, err := p.gate.Slot(ctx)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.give = give
+	return nil
+}
+
+func (p *place) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.give != nil {
+		p.give()
+		p.give = nil
+	}
 }
 
 // failed writes down why a try did not end, and waits before the next one.
@@ -99,10 +129,17 @@ type recorder struct {
 	m     provision.MachineRun
 	step  string
 	power func() // gives the rack's power back
+	slot  *place
 }
 
 // Unloaded implements provision.Unloader.
 func (r recorder) Unloaded() { r.power() }
+
+// Yield implements provision.Yielder.
+func (r recorder) Yield() (back func(context.Context) error) {
+	r.slot.release()
+	return r.slot.take
+}
 
 // Draws implements provision.Drawer.
 func (r recorder) Draws(watts float64) { r.c.gate.Draws(r.m.Machine.Name, watts) }
