@@ -19,6 +19,7 @@ type runFlags struct {
 	workflow    string
 	yes, again  bool
 	diagnostics bool
+	eraseDisks  int
 	sel         provision.Selector
 	failOn      failOn
 }
@@ -39,7 +40,8 @@ serial, UUID or BMC now is asked about; without a terminal --yes decides.
 
 ` + workflowHelp() + `
 
-With --plan the run does exactly what the plan says, or refuses.
+With --plan the run does exactly what the plan says, or refuses. A run that writes over
+disks wants their number, of all machines together, as --erase-disks.
 
 --json prints one object at the end: {"schema": "rackproof/batch/1", "name": …, "machines": […],
 "causes": […], "outliers": […], "step_causes": […], "step_times": […]}. The first causes are of
@@ -61,6 +63,7 @@ Example:
 	fl.StringVar(&f.plan, "plan", "", "plan `file` of `plan -o`: do exactly that")
 	workflowFlag(cmd, &f.workflow)
 	fl.BoolVar(&f.yes, "yes", false, "agree to machines of an open run having another serial, UUID or BMC than before")
+	fl.IntVar(&f.eraseDisks, "erase-disks", 0, "how many disks the run may write over: exactly as many as its plan tells")
 	fl.BoolVar(&f.diagnostics, "diagnostics", false, "ask a machine that fails for what its vendor's support wants")
 	fl.BoolVar(&f.again, "again", false, "a new run of a batch that is finished")
 	selectorFlags(cmd, &f.sel)
@@ -96,6 +99,9 @@ func (a *app) runBatch(ctx context.Context, f runFlags) error {
 	}
 	c.failOn = &f.failOn
 	if f.sel, err = c.chosen(ctx, planned, batch, workflow, f.sel); err != nil {
+		return err
+	}
+	if err := c.agreeToErase(ctx, erasedBy(planned, batch, workflow, f.sel), f, batch.Name); err != nil {
 		return err
 	}
 	engine, err := c.look(ctx)
