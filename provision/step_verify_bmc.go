@@ -42,8 +42,7 @@ func (verifyBMC) Do(ctx context.Context, e *Env) (Facts, error) {
 	id := inv.System
 	member, err := match(e.Machine, id)
 	if err != nil {
-		e.disown(ctx, c, id)
-		return nil, err
+		return nil, e.notMeant(ctx, c, id, err)
 	}
 	if err := e.bindPin(c, id); err != nil {
 		return nil, err
@@ -59,7 +58,7 @@ func (verifyBMC) Do(ctx context.Context, e *Env) (Facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	facts := Facts{FactPrint: c.Fingerprint(), FactUUID: id.UUID, FactBMCMAC: id.BMCMAC, FactMember: member, FactModel: strings.TrimSpace(id.Manufacturer + " " + id.Model)}
+	facts := Facts{FactPrint: c.Fingerprint(), FactUUID: id.UUID, FactBMCMAC: id.BMCMAC, FactMember: member, factAnswersAs: "", FactModel: strings.TrimSpace(id.Manufacturer + " " + id.Model)}
 	maps.Copy(facts, read)
 	if e.Facts[FactPowerFound] == "" { // a retest finds what we left
 		facts[FactPowerFound] = string(power)

@@ -56,7 +56,11 @@ func (r *Run) Causes(sel Selector) []Cause {
 		} else if m.State != StateStuck && m.State != StateHands {
 			continue
 		}
-		why = cause(fmt.Errorf("%s", why), m.Machine)
+		if both := r.swapped(m); both != "" {
+			why = both
+		} else {
+			why = cause(fmt.Errorf("%s", why), m.Machine)
+		}
 		key := strings.Join([]string{string(m.State), m.Step, why}, "\x00")
 		c := byKey[key]
 		if c == nil {
