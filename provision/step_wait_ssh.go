@@ -165,9 +165,15 @@ func crossed(e *Env, uuid, who string) error {
 	if uuid == "" || bmc == "" || sameUUID(uuid, bmc) {
 		return nil
 	}
+	is := ""
+	for _, m := range e.Batch.Machines {
+		if m.Name != e.Machine.Name && m.UUID != "" && sameUUID(m.UUID, uuid) {
+			is = ", that of " + m.at()
+		}
+	}
 	return &Fault{
 		Line: "crossed cables: BMC and host are two machines",
-		Why:  fmt.Sprintf("%s has UUID %s, BMC %s has %s: two machines; no load was put on either", who, uuid, e.Machine.BMC, bmc),
+		Why:  fmt.Sprintf("%s has UUID %s%s, BMC %s has %s: two machines; no load was put on either", who, uuid, is, e.Machine.BMC, bmc),
 		Do: []burnin.Advice{{
 			Do: "follow the BMC cable and the data cable of this machine to their switch ports; swap the one that is in its neighbour's port", Minutes: 10, Who: OwnerHands,
 			Retest: "host and BMC show one UUID",

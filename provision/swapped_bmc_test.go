@@ -70,3 +70,15 @@ func TestSwappedMachinesAreOneCause(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
+
+// A host that is behind another BMC is named, where the batch knows it.
+func TestHostOfAnotherMachineIsNamed(t *testing.T) {
+	const mine, theirs = "00112233-4455-6677-8899-aabbccddeeff", "00112233-4455-6677-8899-aabbccddee00"
+	e, _ := stepEnv(t, newFakeBMC(), Machine{BMC: "192.0.2.19"})
+	e.Batch.Machines = append(e.Batch.Machines, Machine{Name: "r12u21", Rack: "R12", U: 21, UUID: theirs})
+	e.Facts[FactUUID] = mine
+	var fault *Fault
+	if err := crossed(e, theirs, "the host at 192.0.2.119"); !errors.As(err, &fault) || !strings.Contains(fault.Why, "the host at 192.0.2.119 has UUID "+theirs+", that of r12u21 (R12 U21), BMC 192.0.2.19 has "+mine) {
+		t.Errorf("%v", err)
+	}
+}
