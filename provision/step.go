@@ -43,6 +43,7 @@ const (
 	FactLogRead     = "bmc_log_read"  // when the BMC's log was first read, by our clock
 	FactModel       = "model"         // by the BMC
 	FactMember      = "serial_is"     // member of the identity set that the batch's serial equals
+	FactSerial      = "serial_seen"   // serial number of the system, by the BMC
 	FactPrint       = "bmc_sha256"    // certificate of the BMC; over IPMI the machine's UUID or the BMC's MAC
 	FactInsecure    = "tls_insecure"  // "true" when no certificate was checked
 	FactTransport   = "bmc_transport" // what protects the session with the BMC, where TLS does not

@@ -168,7 +168,7 @@ func TestVerifyBMC(t *testing.T) {
 				}
 				return
 			}
-			if e.Facts[FactMember] != test.member || !e.Store.Has(burnin.PhaseBMC, probeInventory) {
+			if e.Facts[FactMember] != test.member || e.Facts[FactSerial] != "S1" || !e.Store.Has(burnin.PhaseBMC, probeInventory) {
 				t.Errorf("facts %v", e.Facts)
 			}
 		})

@@ -58,7 +58,10 @@ func (verifyBMC) Do(ctx context.Context, e *Env) (Facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	facts := Facts{FactPrint: c.Fingerprint(), FactUUID: id.UUID, FactBMCMAC: id.BMCMAC, FactMember: member, factAnswersAs: "", FactModel: strings.TrimSpace(id.Manufacturer + " " + id.Model)}
+	facts := Facts{
+		FactPrint: c.Fingerprint(), FactUUID: id.UUID, FactBMCMAC: id.BMCMAC, FactMember: member, factAnswersAs: "",
+		FactSerial: or(id.SystemSerial, or(id.ServiceTag, or(id.ChassisSerial, id.BoardSerial))), FactModel: strings.TrimSpace(id.Manufacturer + " " + id.Model),
+	}
 	maps.Copy(facts, read)
 	if e.Facts[FactPowerFound] == "" { // a retest finds what we left
 		facts[FactPowerFound] = string(power)

@@ -56,7 +56,9 @@ type auditLine struct {
 	At      time.Time `json:"at"`
 	By      string    `json:"by"`
 	Machine string    `json:"machine,omitempty"`
-	Serial  string    `json:"serial,omitempty"`
+	Serial  string    `json:"serial,omitempty"`      // by the batch
+	Seen    string    `json:"serial_seen,omitempty"` // by the BMC, from where it was asked on
+	UUID    string    `json:"uuid,omitempty"`        // by the BMC
 	BMC     string    `json:"bmc,omitempty"`
 	Attempt int       `json:"attempt,omitempty"`
 	Step    string    `json:"step,omitempty"`
@@ -90,6 +92,7 @@ func (c *carry) printAudit(m *provision.MachineRun, ev provision.Event, what str
 	line := auditLine{At: ev.At, By: or(ev.By, "not recorded"), Attempt: ev.Attempt, Step: ev.Step, What: what}
 	if m != nil {
 		line.Machine, line.Serial, line.BMC = m.Machine.Name, m.Machine.Serial, m.Machine.BMC
+		line.Seen, line.UUID = m.Facts[provision.FactSerial], m.Facts[provision.FactUUID]
 	}
 	if c.app.json {
 		enc := json.NewEncoder(c.app.stdout)
@@ -98,7 +101,7 @@ func (c *carry) printAudit(m *provision.MachineRun, ev provision.Event, what str
 	}
 	of := "the run"
 	if m != nil {
-		of = fmt.Sprintf("%s S/N %s", line.Machine, or(line.Serial, "not stated"))
+		of = fmt.Sprintf("%s S/N %s", line.Machine, or(line.Serial, or(line.Seen, "not known yet")))
 	}
 	if ev.Step != "" {
 		what = ev.Step + ": " + what
