@@ -92,7 +92,7 @@ func (p *MachinePlan) fill(ctx context.Context, e *Env, w Workflow) error {
 	p.UUID = id.UUID
 	p.Is = strings.TrimSpace(id.Manufacturer + " " + id.Model)
 	if p.Serial, err = match(e.Machine, id); err != nil {
-		err, _ = e.asOther(err, id)
+		_, err = e.asOther(err, id)
 		return err
 	}
 	if p.Obstacles, err = obstacles(ctx, c); err != nil {

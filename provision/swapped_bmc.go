@@ -29,11 +29,11 @@ func (b *Batch) meant(id redfish.Identity, not string) (Machine, bool) {
 
 // asOther says of a machine that is not the one meant which other of the batch it is, with
 // the names and places of both.
-func (e *Env) asOther(err error, id redfish.Identity) (error, Machine) {
+func (e *Env) asOther(err error, id redfish.Identity) (Machine, error) {
 	stranger, ok := errors.AsType[*Hands](err)
 	other, known := e.Batch.meant(id, e.Machine.Name)
 	if !ok || !known {
-		return err, Machine{}
+		return Machine{}, err
 	}
 	h := *stranger
 	h.Why = fmt.Sprintf("%s answers as %s: %s", e.Machine.at(), other.at(), stranger.Why)
@@ -41,7 +41,7 @@ func (e *Env) asOther(err error, id redfish.Identity) (error, Machine) {
 		Do:      fmt.Sprintf("follow the BMC cables of %s and %s to their ports: put them right, or correct the two addresses in the batch", e.Machine.at(), other.at()),
 		Minutes: 5, Who: OwnerHands, Retest: "each BMC shows the serial that the batch names at its address",
 	}}
-	return &h, other
+	return other, &h
 }
 
 // at is the machine with its place: "r12u19 (R12 U19)".
@@ -55,7 +55,7 @@ func (m Machine) at() string {
 // notMeant keeps what is known of a BMC that is not the one meant. Nothing was changed on
 // the machine behind it.
 func (e *Env) notMeant(ctx context.Context, c BMC, id redfish.Identity, err error) error {
-	err, other := e.asOther(err, id)
+	other, err := e.asOther(err, id)
 	if lerr := e.Learn(ctx, Facts{factAnswersAs: other.Name}); lerr != nil {
 		e.Log.Warn("who answered is not kept", "err", lerr)
 	}
