@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -82,6 +83,7 @@ func exitWith(code int) error {
 // Main runs the command line and returns the exit status. It is the whole program
 // but for os.Exit, so that tests call it.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	stderr = &shared{to: stderr}
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
 	root := a.rootCommand()
 	root.SetArgs(args)
@@ -90,6 +92,19 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	return a.report(wrongLine(cmd.CommandPath(), err))
+}
+
+// shared is a stream that progress and the log both write to, a line at a time.
+type shared struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+// Write implements io.Writer.
+func (s *shared) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.to.Write(b)
 }
 
 // report prints err the way the caller asked for and returns the exit status.

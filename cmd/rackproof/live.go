@@ -16,6 +16,9 @@ import (
 )
 
 func isTerminal(stream any) bool {
+	if s, ok := stream.(*shared); ok {
+		stream = s.to
+	}
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
