@@ -29,6 +29,8 @@ func connPair(t *testing.T) (near, far *net.UnixConn) {
 	if err := errors.Join(err, file.Close()); err != nil {
 		t.Fatal(err)
 	}
+	// A connection that nobody names any more would be closed by the collector.
+	t.Cleanup(func() { _, _ = near.Close(), c.Close() })
 	return near, c.(*net.UnixConn)
 }
 
