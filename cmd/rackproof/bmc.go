@@ -63,10 +63,15 @@ Examples:
 
 `
 
+// newBMCOptions are the options where nothing is said.
+func newBMCOptions() bmcOptions {
+	return bmcOptions{protocol: string(provision.OverRedfish), user: "env:BMC_USER", password: "env:BMC_PASSWORD", tls: string(redfish.Pin)}
+}
+
 // bmcCommand is `rackproof bmc ADDR VERB`. The address stands before the verb, so
 // the rest of the line is a command line of its own.
 func bmcCommand(a *app) *cobra.Command {
-	o := bmcOptions{protocol: string(provision.OverRedfish), user: "env:BMC_USER", password: "env:BMC_PASSWORD", tls: string(redfish.Pin)}
+	o := newBMCOptions()
 	cmd := &cobra.Command{
 		Use:   "bmc ADDR[:PORT] VERB",
 		Short: "Drive one BMC by hand",

@@ -79,10 +79,8 @@ func (o discoverOptions) search(args []string) (provision.Search, error) {
 	if o.rate < 1 || o.rate > 1000 {
 		return s, fmt.Errorf("--rate %d: want 1 to 1000 addresses a second", o.rate)
 	}
-	if o.out != "" {
-		if _, err := os.Lstat(o.out); err == nil {
-			return s, fmt.Errorf("--out %s: there is such a file; give another name", o.out)
-		}
+	if err := mustBeNew(o.out); err != nil {
+		return s, err
 	}
 	var err error
 	if s.Sightings, err = provision.ParseTargets(args); err != nil {
@@ -155,6 +153,14 @@ func (a *app) discover(ctx context.Context, o discoverOptions, s provision.Searc
 		return exitWith(exitNotFinished)
 	}
 	return err
+}
+
+// mustBeNew refuses a file for results that is there already; "" is none.
+func mustBeNew(out string) error {
+	if _, err := os.Lstat(out); out != "" && err == nil {
+		return fmt.Errorf("--out %s: there is such a file; give another name", out)
+	}
+	return nil
 }
 
 // writeNew writes a file that is not there yet.

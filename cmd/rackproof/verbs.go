@@ -11,6 +11,7 @@ func verbs(a *app) []*cobra.Command {
 	return []*cobra.Command{
 		demoCommand(a),
 		discoverCommand(a),
+		intakeCommand(a),
 		planCommand(a),
 		runCommand(a),
 		statusCommand(a),

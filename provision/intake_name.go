@@ -1,0 +1,55 @@
+package provision
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// codes recognise, by kind of part, the word that says which make it is: H100, L40S and
+// MI300X of GPUs, 8480C and 9654 of processors, R750, XE9680 and 821GE of machines.
+var codes = map[PartKind]*regexp.Regexp{
+	KindGPU: regexp.MustCompile(`^[a-z]{1,3}\d{2,4}[a-z]?$`),
+	KindCPU: regexp.MustCompile(`^\d{4,5}[a-z]{0,2}$`),
+	"":      regexp.MustCompile(`^[a-z]{0,3}\d{3,5}[a-z]{0,3}\d?$`),
+}
+
+// wordsOf are the words of names, in lower case, each once: letters and digits, whatever
+// stands between.
+func wordsOf(names ...string) []string {
+	var out []string
+	for _, name := range names {
+		for word := range strings.FieldsFuncSeq(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+			if !slices.Contains(out, word) {
+				out = append(out, word)
+			}
+		}
+	}
+	return out
+}
+
+// sameName compares the name in an order with the words by which a BMC names the thing.
+// All words in it: the same. Two codes of one form that are not the same: another make.
+// Anything between is not told: makers, shops and BMCs name one thing differently.
+func sameName(kind PartKind, want string, here []string) Delivered {
+	words := wordsOf(want)
+	if !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(here, w) }) {
+		return AsOrdered
+	}
+	together := strings.Join(here, "")
+	if whole := strings.Join(words, ""); whole == together || slices.Contains(here, whole) { // DGX H100 is DGXH100 by its BMC
+		return AsOrdered
+	}
+	code := codes[kind]
+	if code == nil {
+		return NotTold
+	}
+	is := func(w string) bool { return !code.MatchString(w) }
+	a, b := slices.DeleteFunc(slices.Clone(words), is), slices.DeleteFunc(slices.Clone(here), is)
+	shared := slices.ContainsFunc(a, func(w string) bool { return slices.Contains(b, w) })
+	if len(a) > 0 && len(b) > 0 && !shared {
+		return Differs
+	}
+	return NotTold
+}
