@@ -56,6 +56,7 @@ func Run(t *testing.T, open Open) {
 		{"retest makes a new attempt", testRetest},
 		{"parallel", testParallel},
 		{"who waits for people holds no place", testNoPlace},
+		{"who waits for another holds no place", testYield},
 		{"edited batch", testEdit},
 		{"brake outlives the process", testRollouts},
 		{"one owner", testOwner},

@@ -6,20 +6,6 @@ import (
 	"github.com/rackproof/rackproof/provision"
 )
 
-// claims are what the machine needs for its next step. A step that always runs asks
-// no BMC.
-func (w *machineRun) claims() []provision.Claim {
-	m, s := w.machine(), w.planned()
-	out := []provision.Claim{provision.PlaceClaim(w.run.Batch, w.start.Run)}
-	if s.Loads {
-		out = append(out, provision.PowerClaims(w.run.Batch, m.Drawing())...)
-	}
-	if !s.Always {
-		out = append(out, provision.BMCClaim(m.Machine))
-	}
-	return out
-}
-
 // passing are the keys that are given back with each step; the BMC stays ours until
 // the machine waits for somebody.
 func (w *machineRun) passing() []string {
@@ -35,7 +21,7 @@ func (w *machineRun) passing() []string {
 // admitted waits for place, power and BMC. It is false when the machine may not go on
 // any more.
 func (w *machineRun) admitted(ctx workflow.Context) bool {
-	if !w.want(ctx, w.claims()) {
+	if !w.want(ctx, claimsOf(w.run.Batch, w.start.Run, w.machine(), w.planned())) {
 		return false
 	}
 	granted := false

@@ -26,12 +26,17 @@ type renew struct {
 // has already stay.
 type want struct {
 	Holder string            `json:"holder"` // workflow ID
-	N      int               `json:"n"`      // the answer names it
+	N      int               `json:"n"`      // the answer names it; 0 = its step looks itself
 	Claims []provision.Claim `json:"claims"`
 	Lease  time.Duration     `json:"lease"`
 }
 
-// give returns leases; no keys are all of the holder's.
+// ofStep is a want of a step under way. That of its workflow, for the next step, is
+// another one, and neither takes the place of the other.
+func (w want) ofStep() bool { return w.N == 0 }
+
+// give returns leases, and what the step of the holder still wants; no keys are all of
+// the holder's, and all that it wants.
 type give struct {
 	Holder string   `json:"holder"`
 	Keys   []string `json:"keys,omitempty"`
@@ -58,6 +63,11 @@ func limiterWorkflow(ctx workflow.Context, l limits) error {
 	asks := workflow.GetSignalChannel(ctx, askSignal)
 	if l.Last == nil {
 		l.Last = map[string]time.Time{}
+	}
+	if err := workflow.SetQueryHandler(ctx, standingQuery, func(holder string, keys []string) (standing, error) {
+		return l.standing(holder, keys), nil
+	}); err != nil {
+		return err
 	}
 	takeAll := func() {
 		for {
@@ -91,6 +101,9 @@ func limiterWorkflow(ctx workflow.Context, l limits) error {
 
 // answer tells a holder that it has what it wanted. One that is gone gives it back.
 func answer(ctx workflow.Context, w want, l *limits) {
+	if w.ofStep() {
+		return
+	}
 	if err := workflow.SignalExternalWorkflow(ctx, w.Holder, "", grantedSignal, w.N).Get(ctx, nil); err != nil {
 		workflow.GetLogger(ctx).Info("holder is gone", "holder", w.Holder, "err", err)
 		l.back(give{Holder: w.Holder})
@@ -114,7 +127,7 @@ func (l *limits) hear(a ask, now time.Time) {
 
 // want puts a want in the queue, in the place of an earlier one of its holder.
 func (l *limits) want(w want) {
-	l.Queue = slices.DeleteFunc(l.Queue, func(o want) bool { return o.Holder == w.Holder })
+	l.Queue = slices.DeleteFunc(l.Queue, func(o want) bool { return o.Holder == w.Holder && o.ofStep() == w.ofStep() })
 	l.Queue = append(l.Queue, w)
 }
 
@@ -122,9 +135,9 @@ func (l *limits) back(g give) {
 	l.Leases = slices.DeleteFunc(l.Leases, func(o lease) bool {
 		return o.Holder == g.Holder && (len(g.Keys) == 0 || slices.Contains(g.Keys, o.Claim.Key))
 	})
-	if len(g.Keys) == 0 {
-		l.Queue = slices.DeleteFunc(l.Queue, func(o want) bool { return o.Holder == g.Holder })
-	}
+	l.Queue = slices.DeleteFunc(l.Queue, func(w want) bool {
+		return w.Holder == g.Holder && (len(g.Keys) == 0 || w.ofStep())
+	})
 }
 
 // grant gives what can be given now, and says after how long it is worth looking

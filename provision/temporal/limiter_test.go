@@ -83,3 +83,34 @@ func TestBook(t *testing.T) {
 		t.Errorf("%d words were taken again", len(fresh))
 	}
 }
+
+// What a step wants in its middle and what its workflow wants for the next one do not
+// take each other's place, and with the step ends what it wanted.
+func TestLimitsOfAStep(t *testing.T) {
+	t0 := time.Date(2026, 5, 1, 8, 0, 0, 0, time.UTC)
+	place := provision.Claim{Key: "run job", Weight: 1, Limit: 1}
+	bmc := provision.Claim{Key: "bmc 192.0.2.1", Weight: 1, Limit: 1}
+	l := limits{Last: map[string]time.Time{}}
+	wants := func(holder string, n int, c provision.Claim) {
+		l.hear(ask{Want: &want{Holder: holder, N: n, Claims: []provision.Claim{c}, Lease: time.Hour}}, t0)
+		l.grant(t0)
+	}
+	is := func(holder string, want standing) {
+		t.Helper()
+		if got := l.standing(holder, []string{place.Key}); got != want {
+			t.Errorf("%s stands at %+v, want %+v", holder, got, want)
+		}
+	}
+	wants("m1", 1, place)
+	is("m1", standing{Held: true})
+	wants("m2", 1, place)
+	is("m2", standing{})
+	wants("m2", 0, place)
+	is("m2", standing{Waits: true})
+	l.hear(ask{Give: &give{Holder: "m2", Keys: []string{bmc.Key}}}, t0)
+	is("m2", standing{}) // and its workflow waits still
+	l.hear(ask{Give: &give{Holder: "m1", Keys: []string{place.Key}}}, t0)
+	if granted, _ := l.grant(t0); len(granted) != 1 || granted[0].Holder != "m2" || granted[0].N != 1 {
+		t.Errorf("granted %+v, want what the workflow of m2 waited for", granted)
+	}
+}

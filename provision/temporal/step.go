@@ -160,11 +160,16 @@ func (s *stepper) try(ctx context.Context, run *provision.Run, m *provision.Mach
 	}
 	defer func() { _ = lease.Release() }()
 	try := m.Failed + 1
+	task := s.task(run, m, try)
+	if r.claim.Attempt > 1 { // the worker before may have given some back in the middle
+		if err := r.hold(ctx, claimsOf(run.Batch, run.ID, m, task.Step)...); err != nil {
+			return err
+		}
+	}
 	if err := r.Record(ctx, provision.StepStarted, provision.Try{Try: try}); err != nil {
 		return err
 	}
 	r.began = time.Now()
-	task := s.task(run, m, try)
 	facts, stepErr := s.engine.opt.Worker.Step(ctx, task, r)
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // whoever goes on asks the machine
