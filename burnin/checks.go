@@ -37,6 +37,7 @@ func Checks() []Check {
 		nvmeLink,
 		nvmeThroughput,
 		raid,
+		wipe,
 		nicLink,
 		cabling,
 		ibLink,

@@ -36,6 +36,7 @@ func Judge(rec *Record, p *profiles.Profile, s *profiles.Spec) Judgement {
 	for _, c := range Checks() {
 		j.add(r, c, p, s)
 	}
+	j.Erasures = erasures(r)
 	j.dropOtherMachine()
 	j.addUnknownChecks(s)
 	j.NotRun = append(j.NotRun, attemptOpen(r, p, s)...)

@@ -29,7 +29,8 @@ type Judgement struct {
 	Compare   *Compare     `json:"compare,omitempty"` // by what rule parts were compared with their siblings
 	Loads     []LoadTime   `json:"loads"`             // what kept the machine busy
 	Boots     []Boot       `json:"boots,omitempty"`   // reboot cycles
-	NotTested []string     `json:"not_tested"`        // what the spec leaves out of scope, and checks that do not exist yet
+	Erasures  *Erasures    `json:"erasures,omitempty"`
+	NotTested []string     `json:"not_tested"` // what the spec leaves out of scope, and checks that do not exist yet
 	Evidence  []EvidenceID `json:"evidence"`
 	Simulated bool         `json:"simulated,omitempty"`
 	StandIn   bool         `json:"stand_in,omitempty"`

@@ -59,7 +59,7 @@ func (b *burn) watchMIG(ctx context.Context, folder *nodeFolder, e *Evidence) er
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for late := time.Now().Add(longest + overtime); ; {
-		report, err := b.pollMIG(ctx, folder, files)
+		report, err := pollInto(ctx, folder, files)
 		if errors.Is(err, errNoFolder) { // restarted: what was changed is not known to be put back
 			e.Ended = EndedLost
 			break
@@ -91,9 +91,9 @@ func (b *burn) watchMIG(ctx context.Context, folder *nodeFolder, e *Evidence) er
 	return nil
 }
 
-// pollMIG polls and appends what it brings. A node that does not answer in time is asked
-// with the next poll.
-func (b *burn) pollMIG(ctx context.Context, folder *nodeFolder, files map[string][]byte) (*report, error) {
+// pollInto polls and appends what it brings to files. A node that does not answer in time
+// is asked once more.
+func pollInto(ctx context.Context, folder *nodeFolder, files map[string][]byte) (*report, error) {
 	offsets := map[string]int64{}
 	for name := range maps.Keys(files) {
 		offsets[name] = int64(len(files[name]))
@@ -107,7 +107,7 @@ func (b *burn) pollMIG(ctx context.Context, folder *nodeFolder, files map[string
 	}
 	for _, c := range report.chunks {
 		if c.offset != int64(len(files[c.file])) {
-			return nil, fmt.Errorf("trial of the MIG layout: %s continues at %d, want %d", c.file, c.offset, len(files[c.file]))
+			return nil, fmt.Errorf("%s on the node continues at %d, want %d", c.file, c.offset, len(files[c.file]))
 		}
 		files[c.file] = append(files[c.file], c.data...)
 	}

@@ -85,6 +85,7 @@ type Machine struct {
 	// first attempt: whatever was ordered, what replaces a part is new.
 	Replacements []string `json:"replacements,omitempty"`
 	Kept         *Kept    `json:"kept,omitempty"`        // what an earlier attempt has proven and this one does not measure
+	Wipe         *Wiping  `json:"wipe,omitempty"`        // disks that are to be erased
 	HandedOver   string   `json:"handed_over,omitempty"` // state at handover
 }
 

@@ -3,6 +3,7 @@ package provision
 import (
 	"net"
 
+	"github.com/rackproof/rackproof/burnin"
 	"github.com/rackproof/rackproof/profiles"
 	"github.com/rackproof/rackproof/redfish"
 )
@@ -105,6 +106,9 @@ type Machine struct {
 	// WriteDisks are serial numbers of NVMe drives that may be written over, if they are
 	// empty and the spec asks for writes.
 	WriteDisks []string `json:"write_disks,omitempty"`
+
+	// Wipe are the disks that step wipe erases; nil = none.
+	Wipe *burnin.Wiping `json:"wipe,omitempty"`
 
 	// MIGTest lets the GPUs be cut into the profile's instances behind the burn-in.
 	MIGTest bool `json:"mig_test,omitempty"`

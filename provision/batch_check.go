@@ -46,6 +46,7 @@ func (l *loader) check() {
 		}
 		return m.Where()
 	})
+	l.wipedOnce()
 	l.checkPower()
 }
 

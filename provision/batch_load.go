@@ -194,6 +194,7 @@ func (l *loader) shared(m *Machine, keys *map[string]profiles.Position, expect *
 	note("spec", l.str(&m.Spec))
 	note("pdus", l.words(&m.PDUs))
 	note("write_disks", l.words(&m.WriteDisks))
+	note("wipe", l.wipe(m))
 	note("cables", func(n ast.Node) {
 		m.Cables = map[string]string{}
 		for _, p := range l.pairs(n, "cables") {

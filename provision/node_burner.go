@@ -36,15 +36,38 @@ func (n NodeBurner) Burn(ctx context.Context, b BurnIn) error {
 		}
 		b.Progress(text, until)
 	}
-	err := burnin.Burn(work, burnin.BurnOptions{
+	o := burnin.BurnOptions{
 		Node: node, Sources: b.Sources, Store: b.Store, Machine: b.Record, Spec: b.Spec.Bytes(),
 		Run: string(b.Run), Attempt: b.Attempt, Owner: Operator(), Rackproof: b.Version,
 		Duration: b.Duration, DeadMan: b.DeadMan, Carried: b.Carried, Soak: b.Spec.Soak, OnFail: b.Spec.OnFail, Freeze: b.Freeze, Narrow: b.Narrow, Loads: burnin.LoadsFor(burnin.Loads(), b.Spec, b.Consent), Resume: true, Coverage: burnin.CoverFull, Log: n.Log,
-	})
+	}
+	var err error
+	if b.Wipe == nil {
+		err = burnin.Burn(work, o)
+	} else {
+		err = n.wipe(work, o, b.Wipe)
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return burnWaits(err)
+}
+
+// wipe looks at the node where nobody has yet, and erases.
+func (NodeBurner) wipe(ctx context.Context, o burnin.BurnOptions, w *Wipe) error {
+	if !o.Store.Has(burnin.PhaseBefore, burnin.OSInfo.Spec.Name) {
+		o.Duration, o.Loads = 0, nil
+		if err := burnin.Burn(ctx, o); err != nil {
+			return err
+		}
+	}
+	if err := o.Store.SetMachine(o.Machine); err != nil {
+		return err
+	}
+	return burnin.Wipe(ctx, burnin.WipeOptions{
+		Wiping: w.Wiping, Node: o.Node, Store: o.Store, Run: o.Run, Machine: o.Machine.Name, Attempt: o.Attempt, DeadMan: o.DeadMan,
+		Marked: w.Marked, Mark: w.Mark,
+	})
 }
 
 // burnWaits tells an end of a burn-in that people must look at from one that may be tried

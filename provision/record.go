@@ -56,7 +56,7 @@ func (e *Env) record() (burnin.Machine, error) {
 		Customer: e.Batch.Customer, Order: e.Batch.Order, Stage: e.Batch.Stage,
 		Wanted: burnin.WantedIdentity{Serial: m.Serial, UUID: m.UUID, MAC: m.MAC},
 		Cables: m.Cables, BIOS: bios, Image: m.Boot.Image, BootID: e.Facts[FactBootID], Proof: e.Facts[FactProof],
-		Insecure: e.Facts[FactInsecure] == "true", HandedOver: e.Facts[FactHandover], Facts: publicFacts(e.secrets.facts(e.Facts)),
+		Wipe: e.wiping(), Insecure: e.Facts[FactInsecure] == "true", HandedOver: e.Facts[FactHandover], Facts: publicFacts(e.secrets.facts(e.Facts)),
 	}
 	for _, s := range e.Steps {
 		if s.LeftOut != "" { // the fact left_out tells of it
@@ -68,6 +68,16 @@ func (e *Env) record() (burnin.Machine, error) {
 		rec.Repaired = append(rec.Repaired, r.Repair())
 	}
 	return rec, nil
+}
+
+// wiping is what is to be erased, where the workflow erases.
+func (e *Env) wiping() *burnin.Wiping {
+	if e.Machine.Wipe == nil {
+		return nil
+	}
+	w := *e.Machine.Wipe
+	w.Operator = Operator()
+	return &w
 }
 
 // biosNotSet are the settings that the profile wants for the test and that this run does

@@ -19,7 +19,7 @@ func TestWorkflowsHaveNoFlaws(t *testing.T) {
 			t.Errorf("%s: about %q, version %d", w.Name, w.About, w.Plan().Version)
 		}
 	}
-	if want := []string{"qualify", "provision", "burnin", "retest", "handover"}; !slices.Equal(names, want) {
+	if want := []string{"qualify", "provision", "burnin", "retest", "wipe", "handover"}; !slices.Equal(names, want) {
 		t.Errorf("workflows %v, want %v", names, want)
 	}
 	for _, s := range Steps() {
@@ -119,8 +119,8 @@ func TestOwnWorkflow(t *testing.T) {
 	if err != nil || !same(again.Plan(), w.Plan()) || p.Version != 2 {
 		t.Errorf("plan %s came back otherwise: %v, version %d", sent, err, p.Version)
 	}
-	p.Steps[1].Name = "wipe"
-	if _, err := p.workflow(); err == nil || !strings.Contains(err.Error(), "no step wipe") {
+	p.Steps[1].Name = "polish"
+	if _, err := p.workflow(); err == nil || !strings.Contains(err.Error(), "no step polish") {
 		t.Errorf("a plan with a step that is not there: %v", err)
 	}
 }
@@ -136,7 +136,7 @@ func TestOwnWorkflowMistakes(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"unknown step", steps(strings.Replace(all, "burn-in", "burnin", 1)), `batch.yaml:10:7: unknown step "burnin", there is [`},
 		{"its nearest", steps(strings.Replace(all, "burn-in", "burnin", 1)), `did you mean "burn-in"?`},
-		{"a step of later", steps(strings.Replace(all, "burn-in", "wipe", 1)), `batch.yaml:10:7: unknown step "wipe"`},
+		{"a step of later", steps(strings.Replace(all, "burn-in", "polish", 1)), `batch.yaml:10:7: unknown step "polish"`},
 		{"before what it needs", steps("    - preflight\n    - verify-bmc\n    - boot\n    - burn-in\n    - wait-ssh\n    - handover\n    - report\n"), "batch.yaml:9:7: workflow own: burn-in stands before wait-ssh, which it needs"},
 		{"without what it needs", steps(strings.Replace(all, "    - wait-ssh\n", "", 1)), "batch.yaml:9:7: workflow own: burn-in needs wait-ssh before it, which is not there"},
 		{"without verify-bmc", steps("    - bios\n    - handover\n    - report\n"), "batch.yaml:6:7: workflow own: bios needs verify-bmc before it"},

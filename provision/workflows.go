@@ -26,6 +26,7 @@ func Steps() []StepInfo {
 		{Step: waitSSH{}, Timeout: 30 * time.Minute, Tries: 2, Needs: []string{"verify-bmc", "boot"}, About: "waits for the host, and makes sure that it is this machine"},
 		{Step: burnIn{}, Timeout: 14 * 24 * time.Hour, Tries: 3, Loads: true, Needs: []string{"verify-bmc", "wait-ssh"}, About: "measures it, idle and under load"},
 		{Step: rebootCycle{}, Timeout: 3 * 24 * time.Hour, Tries: 3, Needs: []string{"verify-bmc", "burn-in"}, About: "restarts it, where spec or batch asks for it"},
+		{Step: wipeDisks{}, Timeout: 5 * 24 * time.Hour, Tries: 2, Canary: true, Needs: []string{"verify-bmc", "wait-ssh"}, About: "erases the disks that the batch names, and proves it"},
 		{Step: restoreBIOS{}, Timeout: 45 * time.Minute, Tries: 2, Canary: true, Needs: proven, About: "gives the BIOS its delivery settings, or what was found"},
 		{Step: leaveImage{}, Timeout: 30 * time.Minute, Tries: 2, Needs: proven, About: "switches a host off that runs an image of ours"},
 		{Step: handover{}, Timeout: 45 * time.Minute, Tries: 2, Needs: proven, About: "does what restore-bios and leave-image do, with one restart; not where it failed"},
@@ -49,6 +50,8 @@ func Workflows() []Workflow {
 			"preflight", "verify-bmc", "boot", "wait-ssh", "burn-in", "leave-image", "report"),
 		named("retest", "after a repair: all but firmware and the BMC's own settings",
 			"preflight", "verify-bmc", "bios", "boot", "wait-ssh", "burn-in", "reboot-cycle", "handover", "report"),
+		named("wipe", "erases the disks that the batch names, and switches it off",
+			"preflight", "verify-bmc", "boot", "wait-ssh", "wipe", "power-off", "report"),
 		named("handover", "back as it was found: BIOS and power",
 			"preflight", "verify-bmc", "restore-bios", "power-as-found", "report"),
 	}

@@ -40,6 +40,13 @@ func (h *host) newUnit(name, kind, command string, longest time.Duration, now ti
 	if u.measure() != nil {
 		u.length = measureLength
 	}
+	if serial, ok := u.wipes(); ok {
+		u.length = wipeLength
+		if !slices.ContainsFunc(h.base.M.Drives, func(d Drive) bool { return d.Serial == serial }) {
+			u.length, u.exit = 0, 1
+		}
+		return u
+	}
 	if pairClient.MatchString(command) {
 		u.length = 0
 	}
@@ -122,6 +129,9 @@ func (u *unit) state(now time.Time) string {
 func (u *unit) output(s *system, now time.Time) string {
 	if u.kind == "watch" {
 		return s.dmesg()
+	}
+	if serial, ok := u.wipes(); ok {
+		return s.wipe(u, serial, now)
 	}
 	if u.kind != "load" || now.Before(u.end()) {
 		return ""

@@ -36,6 +36,7 @@ func Text(w io.Writer, j *burnin.Judgement) error {
 		}
 		writePart(&b, machine, fs, i == 0, said, j.Excluded(fs))
 	}
+	writeErasures(&b, j.Erasures)
 	writeRemarks(&b, j)
 	writeStandIns(&b, j)
 	if j.Coverage == burnin.CoverPartial {
@@ -145,6 +146,20 @@ func Ladder(machine string, rungs []burnin.Advice) []string {
 		lines = append(lines, s+" ("+who+")")
 	}
 	return lines
+}
+
+// writeErasures says of every disk that was to be erased what became of it.
+func writeErasures(b *strings.Builder, e *burnin.Erasures) {
+	if e == nil {
+		return
+	}
+	for _, d := range e.Disks {
+		if d.Level == "" {
+			fmt.Fprintf(b, "     disk  %s NOT erased: %s\n", d.Serial, d.Why)
+			continue
+		}
+		fmt.Fprintf(b, "     disk  %s erased, level %s: %s (%s)\n", d.Serial, d.Level, d.Method, d.Verified)
+	}
 }
 
 func writeRemarks(b *strings.Builder, j *burnin.Judgement) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rackproof/rackproof/provision"
@@ -28,7 +29,7 @@ func erasedBy(planned *provision.PlanFile, b *provision.Batch, w provision.Workf
 		for _, m := range planned.Machines {
 			var serials []string
 			for _, ch := range m.Changes {
-				if ch.What == provision.PlanDisk && m.Problem == "" {
+				if ch.What == provision.PlanDisk && m.Problem == "" && !slices.Contains(serials, ch.Now) {
 					serials = append(serials, ch.Now)
 				}
 			}
@@ -38,8 +39,8 @@ func erasedBy(planned *provision.PlanFile, b *provision.Batch, w provision.Workf
 	}
 	sel.Only = "" // a state is no reason to leave a machine's disks uncounted
 	for _, m := range b.Machines {
-		if w.Loads() && sel.Match(&provision.MachineRun{Machine: m}) {
-			e.add(m.Name, m.WriteDisks)
+		if sel.Match(&provision.MachineRun{Machine: m}) {
+			e.add(m.Name, m.Written(w))
 		}
 	}
 	return e

@@ -12,6 +12,12 @@ import (
 // flowRack is a rack with a batch of another workflow than qualify.
 func flowRack(t *testing.T, workflow string, machines ...simrack.MachineSpec) (*simrack.Rack, *provision.Batch) {
 	t.Helper()
+	return changedRack(t, "workflow: qualify", "workflow: "+workflow, machines...)
+}
+
+// changedRack is a rack whose batch says something else in one place.
+func changedRack(t *testing.T, said, says string, machines ...simrack.MachineSpec) (*simrack.Rack, *provision.Batch) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("a whole run takes half a minute")
 	}
@@ -23,7 +29,7 @@ func flowRack(t *testing.T, workflow string, machines ...simrack.MachineSpec) (*
 	for name, value := range rack.Credentials() {
 		t.Setenv(name, value)
 	}
-	text := strings.Replace(string(rack.BatchYAML("flow")), "workflow: qualify", "workflow: "+workflow, 1)
+	text := strings.Replace(string(rack.BatchYAML("flow")), said, says, 1)
 	batch, err := provision.ParseBatch("batch.yaml", []byte(text), profiles.Open())
 	if err != nil {
 		t.Fatal(err)

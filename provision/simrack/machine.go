@@ -167,7 +167,7 @@ func (m *machine) info() Info {
 	hw := m.hardware
 	i := Info{
 		Name: m.spec.Name, Profile: hw.Profile, BMC: m.bmc.Addr(), Host: host, Port: n, Serial: hw.SystemSerial, MAC: hw.NICs[0].MACs[0],
-		Rack: m.spec.Rack, U: m.spec.U, DIMMs: len(hw.DIMMs), Drives: len(hw.Drives), PSUs: len(hw.PSUs), Fault: m.fault,
+		Rack: m.spec.Rack, U: m.spec.U, DIMMs: len(hw.DIMMs), Drives: len(hw.Drives), Disks: serials(hw.Drives), PSUs: len(hw.PSUs), Fault: m.fault,
 	}
 	for _, d := range hw.DIMMs {
 		i.DIMMGiB = max(i.DIMMGiB, d.GiB)
@@ -226,4 +226,12 @@ func newBootID() string {
 	_, _ = rand.Read(b) // never fails
 	h := hex.EncodeToString(b)
 	return fmt.Sprintf("%s-%s-4%s-a%s-%s", h[0:8], h[8:12], h[13:16], h[17:20], h[20:32])
+}
+
+func serials(drives []nodetest.Drive) []string {
+	out := make([]string, len(drives))
+	for i, d := range drives {
+		out[i] = d.Serial
+	}
+	return out
 }

@@ -39,20 +39,21 @@ type MachineSpec struct {
 
 // Info is what people know of a machine before they ask it.
 type Info struct {
-	Name    string `json:"name"`
-	Profile string `json:"profile"`
-	BMC     string `json:"bmc"`  // host:port
-	Host    string `json:"host"` // address
-	Port    int    `json:"port"` // of SSH
-	Serial  string `json:"serial"`
-	MAC     string `json:"mac"` // of the NIC that boots
-	Rack    string `json:"rack"`
-	U       int    `json:"u"`
-	DIMMs   int    `json:"dimms"` // as ordered
-	DIMMGiB int    `json:"dimm_gib"`
-	Drives  int    `json:"drives"`
-	PSUs    int    `json:"psus"`
-	Fault   string `json:"fault,omitempty"`
+	Name    string   `json:"name"`
+	Profile string   `json:"profile"`
+	BMC     string   `json:"bmc"`  // host:port
+	Host    string   `json:"host"` // address
+	Port    int      `json:"port"` // of SSH
+	Serial  string   `json:"serial"`
+	MAC     string   `json:"mac"` // of the NIC that boots
+	Rack    string   `json:"rack"`
+	U       int      `json:"u"`
+	DIMMs   int      `json:"dimms"` // as ordered
+	DIMMGiB int      `json:"dimm_gib"`
+	Drives  int      `json:"drives"`
+	Disks   []string `json:"disks"` // serial numbers of the drives
+	PSUs    int      `json:"psus"`
+	Fault   string   `json:"fault,omitempty"`
 }
 
 // Rack is a running simulated rack. All methods are safe for concurrent use.

@@ -1,0 +1,122 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rackproof/rackproof/burnin"
+	"github.com/rackproof/rackproof/burnin/shell"
+)
+
+// wipeDisks erases the disks that the batch names by their serial numbers, on a host that is
+// proven to be this machine, and keeps of each the proof. How the drives themselves answer is
+// judged with the rest; a disk that could not be touched waits for a person.
+type wipeDisks struct{}
+
+func (wipeDisks) Name() string { return "wipe" }
+
+// factMarked are the disks that bear our marks by now: what was begun on them is ours.
+const factMarked = "wipe_marked"
+
+func (wipeDisks) Done(_ context.Context, e *Env) (bool, error) {
+	if e.Machine.Wipe == nil {
+		return true, nil
+	}
+	left, err := burnin.NotWiped(e.Store, *e.Machine.Wipe)
+	return len(left) == 0, err
+}
+
+func (w wipeDisks) Do(ctx context.Context, e *Env) (Facts, error) {
+	if e.Facts[FactProof] == "" {
+		return nil, &Stuck{
+			Why: "nothing proves that the host which answers is the machine behind BMC " + e.Machine.BMC + ", so none of its disks is erased",
+			Do:  "Boot it with an image of ours (boot: {image: …}), or put ipmitool on the host.", Next: "rackproof retest " + e.Machine.Name,
+		}
+	}
+	rec, err := e.record()
+	if err != nil {
+		return nil, err
+	}
+	node := &burnin.Redialer{
+		Dial: func(ctx context.Context) (burnin.Shell, error) { return e.open.node(ctx, e.Machine, e.Facts) },
+		Log:  e.Log,
+		Note: func(text string) { e.Progress(ctx, zeroTime, "%s", text) },
+	}
+	if err := node.Start(ctx); err != nil {
+		if errors.Is(err, shell.ErrHostKey) || errors.Is(err, shell.ErrAuth) {
+			return nil, &Stuck{Why: err.Error(), Do: "Find out whether the host was booted anew, or another one answers at its address.", Next: "rackproof retest " + e.Machine.Name}
+		}
+		return nil, err
+	}
+	defer func() { _ = node.Close() }()
+	err = e.Burner.Burn(ctx, BurnIn{
+		Node: node, Sources: []burnin.Source{&bmcSource{env: e, since: e.logSince()}}, Store: e.Store, Profile: e.Profile, Spec: e.Spec,
+		Run: e.Run, Attempt: e.Attempt, Record: rec, Version: e.Version, DeadMan: time.Duration(e.Batch.Limits.DeadMan),
+		Wipe: &Wipe{Wiping: *rec.Wipe, Marked: strings.Fields(e.Facts[factMarked]), Mark: func(ctx context.Context, serial string) error {
+			return e.Learn(ctx, Facts{factMarked: strings.TrimSpace(e.Facts[factMarked] + " " + serial)})
+		}},
+		Progress: func(text string, until time.Time) { e.Progress(ctx, until, "%s", text) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return nil, w.left(e)
+}
+
+// left is an error where a disk is not erased.
+func (wipeDisks) left(e *Env) error {
+	left, err := burnin.NotWiped(e.Store, *e.Machine.Wipe)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	var why []string
+	hurt := false
+	for _, d := range left {
+		why = append(why, fmt.Sprintf("disk %s: %s", d.Serial, d.Why))
+		hurt = hurt || d.Failed
+	}
+	text := fmt.Sprintf("%d of %d disks are not erased: %s", len(left), len(e.Machine.Wipe.Disks), strings.Join(why, "; "))
+	if hurt {
+		return &Fault{
+			Line: fmt.Sprintf("disk %s was not erased", left[slices.IndexFunc(left, func(d burnin.NotErased) bool { return d.Failed })].Serial), Why: text,
+			Do: []burnin.Advice{{Do: "take the disk out and destroy it, or keep it under lock: it holds what it held", Minutes: 10, Who: OwnerHands}},
+		}
+	}
+	return &Stuck{Why: text, Do: "Mend that on the host or in the batch; every other disk is erased.", Anew: true}
+}
+
+// Plan implements Planner.
+func (wipeDisks) Plan(_ context.Context, e *Env) ([]Change, error) {
+	if e.Machine.Wipe == nil {
+		return nil, nil
+	}
+	var out []Change
+	for _, serial := range e.Machine.Wipe.Disks {
+		out = append(out, Change{Step: "wipe", What: PlanDisk, Now: serial, Want: "erased, level " + string(e.Machine.Wipe.Level)})
+	}
+	return out, nil
+}
+
+// Written are the disks of m that a workflow writes over or erases, each once.
+func (m Machine) Written(w Workflow) []string {
+	var out []string
+	if w.Loads() {
+		out = slices.Clone(m.WriteDisks)
+	}
+	if _, erases := w.Find(wipeDisks{}.Name()); erases && m.Wipe != nil {
+		out = append(out, m.Wipe.Disks...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Wipe is what is erased instead of being put under load.
+type Wipe struct {
+	burnin.Wiping
+	Marked []string // see burnin.WipeOptions
+	Mark   func(ctx context.Context, serial string) error
+}
