@@ -15,7 +15,7 @@ func TestEraseDisksIsTheNumberOfThePlan(t *testing.T) {
 	for name, text := range map[string]string{
 		"specs/writes.yaml": "schema: rackproof/spec/1\nname: writes\nextends: [standard]\nloads: {nvme: write}\n",
 		"batch.yaml": "name: job\nprofile: a40-4\nspec: writes\nmachines:\n" +
-			"  - {name: m1, bmc: \"127.0.0.1:1\", rack: R1, write_disks: [S1, S2]}\n  - {name: m2, bmc: \"127.0.0.1:2\", rack: R2, write_disks: [S3]}\n",
+			"  - {name: m1, bmc: \"127.0.0.1:1\", rack: R1, write_disks: [S1, S2], wipe: {disks: [S1, S9], level: purge}}\n  - {name: m2, bmc: \"127.0.0.1:2\", rack: R2, write_disks: [S3]}\n",
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -32,6 +32,7 @@ func TestEraseDisksIsTheNumberOfThePlan(t *testing.T) {
 		{"--erase-disks 2", "would write over 3 disks (m1: S1, S2; m2: S3), and --erase-disks states 2"},
 		{"--erase-disks 3 --rack R2", "would write over 1 disks (m2: S3), and --erase-disks states 3"},
 		{"--erase-disks 1 --workflow handover", "would write over 0 disks (none), and --erase-disks states 1"},
+		{"--workflow wipe", "would write over 2 disks (m1: S1, S9), and --erase-disks states 0"},
 	} {
 		state := filepath.Join(dir, "state")
 		args := append([]string{"run", "-f", filepath.Join(dir, "batch.yaml"), "--profiles", dir, "--state", state}, strings.Fields(test.flags)...)
