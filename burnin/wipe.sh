@@ -19,7 +19,7 @@ fail() {
 serial_of() {
 	case $1 in
 	nvme*) read -r s <"$sys/block/$1/device/serial" && echo "$s" ;;
-	*) lsblk -dno SERIAL "$dev/$1" | tr -d ' ' ;;
+	*) lsblk -dno SERIAL "$dev/$1" | tr -d ' ' ;; # nothing without lsblk
 	esac 2>/dev/null
 }
 
@@ -37,6 +37,11 @@ find_disk() {
 	case $name in nvme*) [ ! -e "$dev/${name%n*}" ] || c=$dev/${name%n*} ;; esac
 }
 
+no_pool() { # NAME NODE: ZFS holds its disks without saying so
+	command -v blkid >/dev/null || refuse "ZFS is loaded, and without blkid it is not known whether $1 belongs to a pool: unload the zfs module"
+	! blkid -p "$2" 2>/dev/null | grep -q zfs_member || refuse "$1 belongs to a ZFS pool: export it first, and unload the zfs module"
+}
+
 # unused: ends where anybody has the disk or a partition of it.
 unused() {
 	[ "$kind" "$d" ] || refuse "there is no $d"
@@ -50,9 +55,7 @@ unused() {
 		[ -z "$at" ] || refuse "$n is mounted at $at"
 		awk -v d="$node" '$1 == d { exit 1 }' "$proc/swaps" || refuse "$n is swap, or $proc/swaps cannot be read"
 		! ls -l "$proc"/[0-9]*/fd 2>/dev/null | grep -q -- "-> $node\$" || refuse "$n is open in another program"
-		if [ -e "$sys/module/zfs" ] && blkid -p "$node" 2>/dev/null | grep -q zfs_member; then
-			refuse "$n belongs to a ZFS pool: export it first, and unload the zfs module"
-		fi
+		[ ! -e "$sys/module/zfs" ] || no_pool "$n" "$node"
 	done
 	read -r sectors <"$b/size" && [ "$sectors" -ge 8192 ] || refuse "$name has no size that could be erased"
 	bytes=$((sectors * 512))
@@ -195,7 +198,7 @@ done_with() {
 }
 
 [ "$(id -u)" = 0 ] || refuse "only root can erase a disk"
-for t in od dd awk yes head grep cmp blkid lsblk; do
+for t in od dd awk yes head grep cmp; do
 	command -v "$t" >/dev/null 2>&1 || refuse "$t is not on the host"
 done
 find_disk

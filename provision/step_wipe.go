@@ -73,20 +73,31 @@ func (wipeDisks) left(e *Env) error {
 	if err != nil || len(left) == 0 {
 		return err
 	}
-	var why []string
-	hurt := false
-	for _, d := range left {
-		why = append(why, fmt.Sprintf("disk %s: %s", d.Serial, d.Why))
-		hurt = hurt || d.Failed
-	}
-	text := fmt.Sprintf("%d of %d disks are not erased: %s", len(left), len(e.Machine.Wipe.Disks), strings.Join(why, "; "))
-	if hurt {
+	hurt := slices.IndexFunc(left, func(d burnin.NotErased) bool { return d.Failed })
+	text := fmt.Sprintf("%d of %d disks are not erased: %s", len(left), len(e.Machine.Wipe.Disks), reasons(left))
+	if hurt >= 0 {
 		return &Fault{
-			Line: fmt.Sprintf("disk %s was not erased", left[slices.IndexFunc(left, func(d burnin.NotErased) bool { return d.Failed })].Serial), Why: text,
+			Line: fmt.Sprintf("disk %s was not erased", left[hurt].Serial), Why: text,
 			Do: []burnin.Advice{{Do: "take the disk out and destroy it, or keep it under lock: it holds what it held", Minutes: 10, Who: OwnerHands}},
 		}
 	}
-	return &Stuck{Why: text, Do: "Mend that on the host or in the batch; every other disk is erased.", Anew: true}
+	return &Stuck{Why: text, Do: "Mend that on the host or in the batch: what is erased stays so.", Anew: true}
+}
+
+// reasons says why disks are not erased, those of one reason together.
+func reasons(left []burnin.NotErased) string {
+	var order []string
+	disks := map[string][]string{}
+	for _, d := range left {
+		if disks[d.Why] == nil {
+			order = append(order, d.Why)
+		}
+		disks[d.Why] = append(disks[d.Why], d.Serial)
+	}
+	for i, why := range order {
+		order[i] = strings.Join(disks[why], ", ") + ": " + why
+	}
+	return strings.Join(order, "; ")
 }
 
 // Plan implements Planner.

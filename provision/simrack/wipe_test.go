@@ -84,7 +84,7 @@ func TestBrakeOfWipe(t *testing.T) {
 		}
 		if n := acts["host.load.wipe-"+disks[name][0]]; n > 0 {
 			begun++
-			if want := "1 of 2 disks are not erased: disk NOT-HERE-" + name + ": it was left as it is: no disk of this serial number is on the host"; m.Why != want && !strings.HasPrefix(m.Why, "Stopped after") {
+			if want := "1 of 2 disks are not erased: NOT-HERE-" + name + ": it was left as it is: no disk of this serial number is on the host"; m.Why != want && !strings.HasPrefix(m.Why, "Stopped after") {
 				t.Errorf("%s says %q", name, m.Why)
 			}
 		}
