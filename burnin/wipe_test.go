@@ -287,9 +287,19 @@ func TestWipeSpoiled(t *testing.T) {
 		}
 	}
 	for _, c := range [][2]string{
-		{"left=0", "left=1"}, {"looked 64", "looked 0"}, {"looked 64 ", "looked N/A "}, {"#wipe looked", "#wipe seen"},
-		{"status 257", "status 1"}, {"status 257", "status 259"}, {"status 257", "status 256"}, {"status 257", "status 0x101"}, {"#wipe status", "#wipe state"},
-		{"method sanitize-block", "method format"}, {"method sanitize-block", "method magic"}, {"#wipe done", "#wipe failed it\n#wipe done"}, {"#wipe begun", "#wipe refused it\n#wipe begun"},
+		{"left=0", "left=1"},
+		{"looked 64", "looked 0"},
+		{"looked 64 ", "looked N/A "},
+		{"#wipe looked", "#wipe seen"},
+		{"status 257", "status 1"},
+		{"status 257", "status 259"},
+		{"status 257", "status 256"},
+		{"status 257", "status 0x101"},
+		{"#wipe status", "#wipe state"},
+		{"method sanitize-block", "method format"},
+		{"method sanitize-block", "method magic"},
+		{"#wipe done", "#wipe failed it\n#wipe done"},
+		{"#wipe begun", "#wipe refused it\n#wipe begun"},
 	} {
 		if out := bytes.ReplaceAll(e.Out, []byte(c[0]), []byte(c[1])); bytes.Equal(out, e.Out) || passes(out) {
 			t.Errorf("passes with %q for %q, or it is not there", c[1], c[0])
