@@ -38,10 +38,12 @@ SWEPT := ./burnin ./redfish ./provision/simrack ./cmd/rackproof
 
 # Its tests wait for a server; beside others, for longer than an engine has patience.
 ALONE := ./provision/temporal
+SERVED := ^TestTemporal
 
 test: lab-deps lint cross temporal ## Everything CI runs: lint, builds for three systems, all tests, with the race detector but for sweeps
-	CGO_ENABLED=1 go test -race -timeout 40m -count=1 -skip '$(SWEEPS)' $$(go list ./... | grep -v '$(ALONE:.%=%)$$')
+	CGO_ENABLED=1 go test -race -timeout 40m -count=1 -skip '$(SWEEPS)|$(SERVED)' $$(go list ./... | grep -v '$(ALONE:.%=%)$$')
 	CGO_ENABLED=1 go test -race -timeout 20m -count=1 $(ALONE)
+	go test -timeout 20m -count=1 -run '$(SERVED)' ./cmd/rackproof
 	CGO_ENABLED=1 go test -timeout 40m -count=1 -run '$(SWEEPS)' $(SWEPT)
 
 prove: prove-deps build temporal ## The full numbers (50 kills, longer fuzzing); writes docs/proof.md

@@ -234,7 +234,7 @@ func (c *carry) finish(run *provision.Run, sel provision.Selector, interrupted b
 		}
 		a.progress("carry on: rackproof resume %s", run.ID)
 	}
-	a.printf("%s%s\n", truth(c.state, run, sel), c.summary(run, sel, code))
+	a.printf("%s%s\n", truth(c.evidence(), run, sel), c.summary(run, sel, code))
 	return exitWith(code)
 }
 

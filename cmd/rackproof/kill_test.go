@@ -203,9 +203,14 @@ func (s *said) String() string {
 // start starts a verb on the run's state folder; it ends with the test at the latest.
 func (k *killRun) start(args ...string) *process {
 	k.t.Helper()
+	return k.startOn(k.state(), args...)
+}
+
+func (k *killRun) startOn(state string, args ...string) *process {
+	k.t.Helper()
 	ctx, cancel := context.WithTimeout(k.t.Context(), patience)
 	k.t.Cleanup(cancel)
-	p := &process{cmd: exec.CommandContext(ctx, os.Args[0], append(args, "--state", k.state())...)}
+	p := &process{cmd: exec.CommandContext(ctx, os.Args[0], append(args, "--state", state)...)}
 	p.cmd.Env = append(os.Environ(), asRackproof+"=1")
 	for name, value := range k.rack.Credentials() {
 		p.cmd.Env = append(p.cmd.Env, name+"="+value)

@@ -138,6 +138,6 @@ func (c *carry) showRun(ctx context.Context, e engine, run *provision.Run, sel p
 	if s.Carried != "" {
 		c.app.printf("carried by %s\n", s.Carried)
 	}
-	c.app.printf("%s%s\n", truth(c.state, run, sel), s.Summary)
+	c.app.printf("%s%s\n", truth(c.evidence(), run, sel), s.Summary)
 	return nil
 }
