@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rackproof/rackproof/burnin"
 	"github.com/rackproof/rackproof/provision"
 )
 
@@ -26,7 +27,8 @@ Example:
       "machines": [{"machine": {"name": "r12u07", "rack": "R12", "u": 7, …}, "attempt": 1, "state": "RUN",
         "owner": "tool", "step": "burn-in", "why": "…", "since": "…", "until": "…", "facts": {…}}],
       "causes": [{"state": "STUCK", "step": "bios", "why": "…", "machines": ["r12u09"], "of": 36, "racks": ["R12"], "where": ""}],
-      "step_times": [{"step": "bios", "machines": 36, "median_seconds": 240, "worst_seconds": 720, "slowest": "r12u09"}]}
+      "step_times": [{"step": "bios", "machines": 36, "median_seconds": 240, "worst_seconds": 720, "slowest": "r12u09"}],
+      "outliers": [{…}]}   machines that stand out in the batch, as run --json has them
   Without RUN it is {"runs": [{…}, …]}.
 
 ` + exitHelp,
@@ -124,7 +126,10 @@ func nobodyCarries(run *provision.Run) string {
 func (c *carry) showRun(ctx context.Context, e engine, run *provision.Run, sel provision.Selector) error {
 	s := c.runState(ctx, e, run, sel)
 	if c.app.json {
-		return c.app.printJSON(s)
+		return c.app.printJSON(struct {
+			runState
+			Outliers []burnin.OddMachine `json:"outliers"`
+		}{s, batchJSON(c.state, run, sel).Outliers})
 	}
 	if s.Idle {
 		c.app.printf("%s\n", nobodyCarries(run))
