@@ -53,9 +53,20 @@ func (b *Brake) Follow(rollouts map[string]Rollout, released int) {
 	}
 	for name, w := range b.models {
 		w.Rollout = rollouts[name]
-		w.stopped = w.Rollout.stopped(w.total, w.active)
+	}
+	for name, w := range b.models {
+		w.stopped = b.stop(name, w)
 		w.move()
 	}
+}
+
+// stop says why no further machine is changed, "" when it may be.
+func (b *Brake) stop(model string, w *wave) string {
+	step, before := changedBefore(model, func(key string) bool {
+		o := b.models[key]
+		return o != nil && o.Passed+o.Failed+o.active > 0
+	})
+	return w.Rollout.stopped(w.total, w.active, step, before)
 }
 
 func (b *Brake) wave(model string) *wave {
@@ -142,7 +153,7 @@ func (b *Brake) Leave(model, name, cause string, interrupted bool) {
 	if !interrupted {
 		w.Rollout = w.with(name, cause)
 		if w.stopped == "" {
-			w.stopped = w.Rollout.stopped(w.total, w.active)
+			w.stopped = b.stop(model, w)
 		}
 	}
 	w.move()

@@ -67,11 +67,8 @@ type NoticeMachine struct {
 func (r *Run) Braked() string {
 	total := models(r.Batch)
 	for _, model := range slices.Sorted(maps.Keys(r.Rollouts)) {
-		if why := r.Rollouts[model].stopped(total[model], 0); why != "" {
-			step, _, named := strings.Cut(model, " ")
-			if !named {
-				step = biosSettings{}.Name()
-			}
+		step, before := changedBefore(model, func(key string) bool { _, done := r.Rollouts[key]; return done })
+		if why := r.Rollouts[model].stopped(total[model], 0, step, before); why != "" {
 			return step + ": " + why
 		}
 	}

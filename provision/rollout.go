@@ -3,6 +3,7 @@ package provision
 import (
 	"fmt"
 	"maps"
+	"strings"
 )
 
 // ChangeResult is how a machine took a change that touches many machines alike.
@@ -44,8 +45,9 @@ func (r Rollout) with(machine, cause string) Rollout {
 }
 
 // stopped says why no further machine of the model is changed, "" when it may be:
-// two failed for the same cause, or a tenth of all did.
-func (r Rollout) stopped(total, active int) string {
+// two failed for the same cause, or a tenth of all did. before are the steps that have
+// changed machines of the model already.
+func (r Rollout) stopped(total, active int, step string, before []string) string {
 	word := "same cause"
 	switch {
 	case r.Causes[r.Last] >= 2:
@@ -55,8 +57,31 @@ func (r Rollout) stopped(total, active int) string {
 		return ""
 	}
 	touched := r.Passed + r.Failed + active
-	return fmt.Sprintf("Stopped after %d of %d: %s (%s). Nothing changed on the other %d.",
-		touched, total, word, r.Last, max(total-touched, 0))
+	left := max(total-touched, 0)
+	rest := fmt.Sprintf("Nothing changed on the other %d.", left)
+	if len(before) > 0 && left > 0 {
+		rest = fmt.Sprintf("On the other %d %s was not begun; %s may have changed them before.", left, step, strings.Join(before, " and "))
+	}
+	return fmt.Sprintf("Stopped after %d of %d: %s (%s). %s", touched, total, word, r.Last, rest)
+}
+
+// changedBefore are the step whose change a key names, and those before it that have changed
+// machines of the same model. done reports whether a key's change was made, or tried.
+func changedBefore(key string, done func(key string) bool) (step string, before []string) {
+	step, model, other := strings.Cut(key, " ")
+	if !other {
+		step, model = biosSettings{}.Name(), key
+	}
+	for _, s := range Steps() {
+		name := s.Step.Name()
+		if name == step {
+			break
+		}
+		if done(rolloutKey(name, model)) {
+			before = append(before, name)
+		}
+	}
+	return step, before
 }
 
 // model is what a change is rolled out by: a corrected profile begins anew.
@@ -64,11 +89,13 @@ func (m Machine) model() string { return fmt.Sprintf("%s@%.12s", m.Profile, m.Pr
 
 // rollout is what a step's change is rolled out by: each change goes to one machine of a
 // model first, also where another went well.
-func rollout(step string, m Machine) string {
+func rollout(step string, m Machine) string { return rolloutKey(step, m.model()) }
+
+func rolloutKey(step, model string) string {
 	if step == (biosSettings{}).Name() { // as runs have written it from the beginning
-		return m.model()
+		return model
 	}
-	return step + " " + m.model()
+	return step + " " + model
 }
 
 // changed folds a ChangeResult.

@@ -156,3 +156,50 @@ func (w waiter) Yield() func(context.Context) error {
 		return err
 	}
 }
+
+// What an earlier step has changed is not said to be as it was.
+func TestBrakeSaysWhatMayHaveChangedBefore(t *testing.T) {
+	m := Machine{Profile: "h100", ProfileSHA256: "0123456789abcdef"}
+	other := Machine{Profile: "a100", ProfileSHA256: "fedcba9876543210"}
+	for _, test := range []struct {
+		name string
+		done []string // changes made before, by their keys
+		step string
+		want string
+	}{
+		{"nothing", nil, "bios", "Nothing changed on the other 34."},
+		{"firmware and credentials", []string{rollout("firmware", m), rollout("credentials", m)}, "bios", "On the other 34 bios was not begun; credentials and firmware may have changed them before."},
+		{"of another model", []string{rollout("firmware", other)}, "bios", "Nothing changed on the other 34."},
+		{"a step behind", []string{rollout("bios", m)}, "firmware", "Nothing changed on the other 34."},
+		{"bios before its restoring", []string{rollout("bios", m)}, "restore-bios", "On the other 34 restore-bios was not begun; bios may have changed them before."},
+	} {
+		key := rollout(test.step, m)
+		b := NewBrake(map[string]int{key: 36})
+		for _, k := range test.done {
+			if err := b.Enter(t.Context(), k); err != nil {
+				t.Fatal(err)
+			}
+			b.Leave(k, "m1", "", false)
+		}
+		for _, name := range []string{"m1", "m2"} {
+			if err := b.Enter(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+			b.Leave(key, name, "no such attribute", false)
+		}
+		var stuck *Stuck
+		want := "Stopped after 2 of 36: same cause (no such attribute). " + test.want
+		if err := b.Enter(t.Context(), key); !errors.As(err, &stuck) || stuck.Why != want {
+			t.Errorf("%s: %v\nwant %s", test.name, err, want)
+		}
+		rollouts := map[string]Rollout{key: Rollout{}.with("m1", "no such attribute").with("m2", "no such attribute")}
+		for _, k := range test.done {
+			rollouts[k] = Rollout{Passed: 1}
+		}
+		next := NewBrake(map[string]int{key: 36}) // the next process
+		next.Follow(rollouts, 1)
+		if err := next.Enter(t.Context(), key); !errors.As(err, &stuck) || stuck.Why != want {
+			t.Errorf("%s, in another process: %v\nwant %s", test.name, err, want)
+		}
+	}
+}
