@@ -11,9 +11,12 @@ import (
 // MI300X of GPUs, 8480C and 9654 of processors, R750, XE9680 and 821GE of machines.
 var codes = map[PartKind]*regexp.Regexp{
 	KindGPU: regexp.MustCompile(`^[a-z]{1,3}\d{2,4}[a-z]?$`),
-	KindCPU: regexp.MustCompile(`^\d{4,5}[a-z]{0,2}$`),
+	KindCPU: regexp.MustCompile(`^(\d{4,5})[a-z]{0,2}$`), // 8480C is 8480CL by the BMC of a DGX H100
 	"":      regexp.MustCompile(`^[a-z]{0,3}\d{3,5}[a-z]{0,3}\d?$`),
 }
+
+// implied are makers that a code of their make says already; some BMCs leave them out.
+var implied = map[PartKind][]string{KindGPU: {"nvidia", "amd", "intel"}, KindCPU: {"intel", "amd"}}
 
 // wordsOf are the words of names, in lower case, each once: letters and digits, whatever
 // stands between.
@@ -34,7 +37,8 @@ func wordsOf(names ...string) []string {
 // Anything between is not told: makers, shops and BMCs name one thing differently.
 func sameName(kind PartKind, want string, here []string) Delivered {
 	words := wordsOf(want)
-	if !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(here, w) }) {
+	lacks := func(w string) bool { return !slices.Contains(here, w) && !slices.Contains(implied[kind], w) }
+	if len(here) > 0 && !slices.ContainsFunc(words, lacks) {
 		return AsOrdered
 	}
 	together := strings.Join(here, "")
@@ -45,11 +49,20 @@ func sameName(kind PartKind, want string, here []string) Delivered {
 	if code == nil {
 		return NotTold
 	}
-	is := func(w string) bool { return !code.MatchString(w) }
-	a, b := slices.DeleteFunc(slices.Clone(words), is), slices.DeleteFunc(slices.Clone(here), is)
+	a, b := codesIn(code, words), codesIn(code, here)
 	shared := slices.ContainsFunc(a, func(w string) bool { return slices.Contains(b, w) })
 	if len(a) > 0 && len(b) > 0 && !shared {
 		return Differs
 	}
 	return NotTold
+}
+
+// codesIn are the codes among words, without what a form says of them that does not count.
+func codesIn(form *regexp.Regexp, words []string) (found []string) {
+	for _, w := range words {
+		if m := form.FindStringSubmatch(w); m != nil {
+			found = append(found, m[len(m)-1])
+		}
+	}
+	return found
 }

@@ -77,6 +77,10 @@ func TestSameName(t *testing.T) {
 	}{
 		{KindGPU, "H100", "NVIDIA H100 80GB HBM3", AsOrdered},
 		{KindGPU, "NVIDIA H100 80GB", "H100 80GB HBM3 NVIDIA", AsOrdered},
+		{KindGPU, "NVIDIA H100", "H100 80GB HBM3", AsOrdered},
+		{KindGPU, "NVIDIA", "", NotTold},
+		{KindGPU, "NVIDIA H100 PCIe", "H100 80GB HBM3", NotTold},
+		{KindCPU, "Xeon 8480C", "Intel(R) Xeon(R) Platinum 8480CL", NotTold},
 		{KindGPU, "H100 SXM5", "NVIDIA H100 80GB HBM3", NotTold},
 		{KindGPU, "A10", "NVIDIA A100 80GB", Differs},
 		{KindGPU, "L40", "NVIDIA L40S", Differs},
