@@ -126,6 +126,12 @@ type Repair struct {
 	Part string    `json:"part,omitempty"`
 	Note string    `json:"note"`
 	Said string    `json:"said,omitempty"` // what the retest behind it showed of parts that were moved
+
+	// Of an exchanged board or BMC: who said so, and by what the machine was known before
+	// and is known since.
+	By  string    `json:"by,omitempty"`
+	Was *Identity `json:"was,omitempty"`
+	Is  *Identity `json:"is,omitempty"`
 }
 
 // find returns the evidence of a probe in a phase ("" instance matches only ""),

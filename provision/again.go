@@ -38,9 +38,15 @@ func (r *Run) again(e Event, m *MachineRun) error {
 		m.resume(e)
 		return nil
 	}
+	r.nextAttempt(e, m, carried)
+	return nil
+}
+
+// nextAttempt begins a new attempt of m, with the facts named.
+func (r *Run) nextAttempt(e Event, m *MachineRun, keep []string) {
 	past := PastAttempt{Attempt: m.Attempt, State: m.State, Result: m.Result, Line: or(m.said(), m.Why)}
 	facts := Facts{}
-	for _, k := range carried {
+	for _, k := range keep {
 		if v, ok := m.Facts[k]; ok {
 			facts[k] = v
 		}
@@ -55,5 +61,4 @@ func (r *Run) again(e Event, m *MachineRun) error {
 		Earlier: append(slices.Clip(m.Earlier), past),
 	}
 	m.Step = m.nextStep(r.Plan)
-	return nil
 }

@@ -42,6 +42,7 @@ func (b *Bench) openBMC(ctx context.Context, m Machine) (BMC, error) {
 			}
 			if errors.Is(err, redfish.ErrPinMismatch) {
 				stuck.cause = redfish.ErrPinMismatch
+				stuck.Do += " If its board or BMC was exchanged: " + m.rebindWord() + "."
 				if m.Login.SHA256 != "" {
 					stuck.Do += " If it is right, correct `sha256` of the machine, or delete it."
 				}

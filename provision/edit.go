@@ -28,6 +28,9 @@ func Compare(r *Run, b *Batch) Edit {
 	var e Edit
 	for _, m := range b.Machines {
 		old := r.Find(m.Name)
+		if old != nil {
+			m = m.as(old.Repairs)
+		}
 		known, _ := r.Batch.Find(m.Name)
 		e.Unknown = e.Unknown || old != nil && old.Over() && !same(known, m)
 		switch {

@@ -45,6 +45,7 @@ const (
 	MachineOver Kind = "machine_done" // the last step ended; the result is in the facts
 	HandsDone   Kind = "done"         // Repaired: a person says it is done
 	Retested    Kind = "retest"       // Repaired: a new attempt
+	Rebind      Kind = "rebind"       // Repaired: its board or BMC was exchanged; a new attempt
 	JudgedAgain Kind = "judge_again"  // Rejudgement: a finished machine, the same evidence
 	PowerFailed Kind = "power_event"  // PowerEvent: the loads of its rack stop
 	ChangeEnded Kind = "change"       // ChangeResult: of a step that goes canary first
@@ -140,9 +141,15 @@ type Repaired struct {
 	Swapped []string `json:"swapped,omitempty"`
 	// Whole asks for all to be measured again.
 	Whole bool `json:"whole,omitempty"`
+	// Rebound is by what the machine was known before, and is from then on.
+	Rebound *Rebound `json:"rebound,omitempty"`
 }
 
 // Repair is r as the record of a machine keeps it.
 func (r Repaired) Repair() burnin.Repair {
-	return burnin.Repair{At: r.At, Part: r.Part, Note: r.Note}
+	rep := burnin.Repair{At: r.At, Part: r.Part, Note: r.Note}
+	if r.Rebound != nil {
+		rep.By, rep.Was, rep.Is = r.By, r.Rebound.Was.identity(), r.Rebound.Is.identity()
+	}
+	return rep
 }

@@ -42,6 +42,8 @@ func (r *Run) Apply(e Event) error {
 		r.judgeAgain(e, m)
 	case e.Kind == HandsDone, e.Kind == Retested:
 		err = r.again(e, m)
+	case e.Kind == Rebind:
+		err = r.rebind(e, m)
 	default:
 		err = m.apply(e, r.Plan)
 		r.holdLoad(e, m)
@@ -112,6 +114,11 @@ func (r *Run) submit(e Event) error {
 				s.Batch.Resolved = map[string][]byte{}
 			}
 			s.Batch.Resolved[sha] = b
+		}
+	}
+	for i, m := range s.Batch.Machines {
+		if old := r.Find(m.Name); old != nil {
+			s.Batch.Machines[i] = m.as(old.Repairs)
 		}
 	}
 	r.Batch, r.Plan = s.Batch, s.Plan

@@ -148,7 +148,7 @@ func wrongMachine(m Machine, why string) error {
 	return &Hands{
 		Why: why, Where: or(m.Where(), m.Name),
 		Do: []burnin.Advice{{
-			Do: "compare the sticker with the batch file and the BMC cable with its label; correct the one that is wrong", Minutes: 5, Who: OwnerHands,
+			Do: "compare the sticker with the batch file and the BMC cable with its label; correct the one that is wrong; if its board or BMC was exchanged: " + m.rebindWord(), Minutes: 5, Who: OwnerHands,
 			Retest: "the BMC shows the serial that the batch names",
 		}},
 		Next:  "rackproof done " + m.Name,

@@ -134,10 +134,10 @@ func audited(run *provision.Run, m *provision.MachineRun, ev provision.Event) st
 			return in.Act + " happened"
 		}
 		return in.Act + " begins"
-	case provision.HandsDone, provision.Retested:
+	case provision.HandsDone, provision.Retested, provision.Rebind:
 		var r provision.Repaired
 		_ = json.Unmarshal(ev.Data, &r) // who said it stands beside it
-		return strings.TrimSpace(strings.Join([]string{map[provision.Kind]string{provision.HandsDone: "repaired", provision.Retested: "to be tested again"}[ev.Kind], r.Part, r.Note}, " "))
+		return strings.TrimSpace(strings.Join([]string{map[provision.Kind]string{provision.HandsDone: "repaired", provision.Retested: "to be tested again", provision.Rebind: "bound anew:"}[ev.Kind], r.Part, r.Note}, " "))
 	case provision.JudgedAgain:
 		return "judged again"
 	case provision.MachineOver:

@@ -32,6 +32,8 @@ func (w personWord) fits(run *provision.Run, name string) error {
 		return usageError(fmt.Errorf("%s was stopped and waits for nobody's hands", name), resume)
 	case w.kind == provision.HandsDone && !m.Waits():
 		return usageError(fmt.Errorf("%s is %s and waits for nobody", name, m.State), "to test it anew: rackproof retest "+name)
+	case w.kind == provision.Rebind && m.Passed() && !w.yes:
+		return usageError(fmt.Errorf("%s is %s; another board is tested anew, and that puts another result in its place", name, m.State), "if that is meant, the same with --yes")
 	case w.kind == provision.Retested && m.Passed() && !w.yes:
 		return usageError(fmt.Errorf("%s is %s; a retest puts another result in its place", name, m.State), "if that is meant: rackproof retest "+name+" --yes")
 	}

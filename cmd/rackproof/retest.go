@@ -89,13 +89,18 @@ func (a *app) again(ctx context.Context, word personWord) error {
 			return err
 		}
 	}
+	return c.again(ctx, engine, run, word)
+}
+
+// again tells the word to the run and carries it on.
+func (c *carry) again(ctx context.Context, engine engine, run *provision.Run, word personWord) error {
 	for _, name := range word.machines {
 		if err := tellRun(ctx, engine, run.ID, name, word.kind, word.rep); err != nil {
 			return err
 		}
 	}
 	if who := c.carriedBy(ctx, engine, run.ID); who != "" {
-		a.progress("%s picks it up", who)
+		c.app.progress("%s picks it up", who)
 		return nil
 	}
 	if run.Cancelled {

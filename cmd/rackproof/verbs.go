@@ -23,6 +23,7 @@ func verbs(a *app) []*cobra.Command {
 		handsCommand(a),
 		doneCommand(a),
 		retestCommand(a),
+		rebindCommand(a),
 		burninCommand(a),
 		captureCommand(a),
 		judgeCommand(a),

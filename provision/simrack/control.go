@@ -19,6 +19,7 @@ import (
 //	GET  /credentials         environment variables of the batch file
 //	POST /machines/NAME/fault {"fault": "gpu-x8"}
 //	POST /machines/NAME/repair
+//	POST /machines/NAME/board exchanged for a healthy one
 //
 // It returns where it listens and how to stop it.
 func (r *Rack) Control(ctx context.Context, addr string) (url string, stop func() error, err error) {
@@ -61,6 +62,9 @@ func (r *Rack) handler() http.Handler {
 			return
 		}
 		changed(w, r.SetFault(req.PathValue("name"), want.Fault))
+	})
+	mux.HandleFunc("POST /machines/{name}/board", func(w http.ResponseWriter, req *http.Request) {
+		changed(w, r.SwapBoard(req.PathValue("name")))
 	})
 	mux.HandleFunc("POST /machines/{name}/repair", func(w http.ResponseWriter, req *http.Request) {
 		changed(w, r.Repair(req.PathValue("name")))

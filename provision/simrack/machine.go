@@ -37,6 +37,7 @@ type machine struct {
 	hardware *nodetest.Machine
 	tree     redfishtest.Tree // as last laid under the BMC
 	fault    string
+	boards   int // how often its board was exchanged
 	iommu    bool
 	counts   map[string]int
 }
@@ -78,6 +79,11 @@ func (m *machine) build(fault string, seed uint64) (*nodetest.Machine, error) {
 	hw, err := nodetest.New(m.spec.Model, m.spec.Name, seed)
 	if err != nil {
 		return nil, err
+	}
+	if m.boards > 0 {
+		if err := m.onNewBoard(hw, seed); err != nil {
+			return nil, err
+		}
 	}
 	if slices.Contains(nodetest.FaultNames(), fault) {
 		err = hw.Break(fault)

@@ -2,9 +2,7 @@ package redfishtest
 
 import (
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,7 +20,6 @@ type BMC struct {
 	vendor   vendor
 	listener net.Listener
 	server   *http.Server
-	certHash string
 
 	ctx    context.Context // ends at Close
 	cancel context.CancelFunc
@@ -50,6 +47,8 @@ type BMC struct {
 	ledger      ledger
 	password    string
 	movedFrom   string // host address before a move
+	cert        *tls.Certificate
+	certHash    string
 	rules       passwordRules
 }
 
@@ -70,18 +69,17 @@ func Start(ctx context.Context, opts Options) (*BMC, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(cert.Certificate[0])
-	b.certHash = hex.EncodeToString(sum[:])
+	b.show(cert)
 	b.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", opts.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("simulated BMC: %w", err)
 	}
 	b.ctx, b.cancel = context.WithCancel(ctx)
-	b.serve(cert)
+	b.serve()
 	return b, nil
 }
 
-func (b *BMC) serve(cert *tls.Certificate) {
+func (b *BMC) serve() {
 	b.server = &http.Server{
 		Handler:           http.HandlerFunc(b.serveHTTP),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -90,7 +88,7 @@ func (b *BMC) serve(cert *tls.Certificate) {
 		// BMCs speak HTTP/1.1, and the connection faults need a connection per request.
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
 	}
-	b.server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{*cert}, MinVersion: tls.VersionTLS12}
+	b.server.TLSConfig = &tls.Config{GetCertificate: b.shown, MinVersion: tls.VersionTLS12}
 	listener := tls.NewListener(b.listener, b.server.TLSConfig)
 	b.wg.Go(func() {
 		err := b.server.Serve(listener)
@@ -124,7 +122,11 @@ func (b *BMC) URL() string { return "https://" + b.Addr() }
 
 // CertSHA256 is the SHA-256 of the served certificate (DER), in lower-case hex:
 // what a client pins.
-func (b *BMC) CertSHA256() string { return b.certHash }
+func (b *BMC) CertSHA256() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.certHash
+}
 
 func (o Options) withDefaults() Options {
 	if o.User == "" {

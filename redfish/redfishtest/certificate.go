@@ -4,9 +4,11 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/hex"
 	"fmt"
 	"math/big"
 	"net"
@@ -20,6 +22,32 @@ func (o Options) certificate() (*tls.Certificate, error) {
 		return o.Certificate, nil
 	}
 	return NewCertificate()
+}
+
+// ShowNewCertificate makes a certificate anew and shows it to whoever connects from now
+// on, as another BMC in the place of this one would. Its sessions end.
+func (b *BMC) ShowNewCertificate() error {
+	cert, err := NewCertificate()
+	if err != nil {
+		return err
+	}
+	b.ExpireSessions()
+	b.show(cert)
+	return nil
+}
+
+func (b *BMC) show(cert *tls.Certificate) {
+	sum := sha256.Sum256(cert.Certificate[0])
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.cert, b.certHash = cert, hex.EncodeToString(sum[:])
+}
+
+// shown is the certificate for a handshake.
+func (b *BMC) shown(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.cert, nil
 }
 
 // NewCertificate makes a self-signed certificate, for a BMC that keeps its own
