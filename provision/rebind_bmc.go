@@ -188,3 +188,16 @@ func (b *Bench) rePin(m *MachineRun, at Machine, r Rebound) error {
 func (m Machine) rebindWord() string {
 	return fmt.Sprintf("`rackproof rebind %s --as NUMBER-ON-THE-STICKER`", m.Name)
 }
+
+// exchanged adds to a machine that is not the one meant what a person types where its
+// board or BMC was exchanged.
+func (e *Env) exchanged(err error) error {
+	stranger, ok := errors.AsType[*Hands](err)
+	if !ok || len(stranger.Do) == 0 {
+		return err
+	}
+	h := *stranger
+	h.Do = slices.Clone(h.Do)
+	h.Do[0].Do += "; if its board or BMC was exchanged: " + e.Machine.rebindWord()
+	return &h
+}

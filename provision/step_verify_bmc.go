@@ -86,8 +86,8 @@ func (e *Env) bindPin(c BMC, id redfish.Identity) error {
 	}
 	addr, print := e.Machine.bmcAddr(), c.Fingerprint()
 	if was := e.known.Of(self); was.SHA256 != "" && was.SHA256 != print && e.Machine.Login.TLS == string(redfish.Pin) && certified(print) {
-		return wrongMachine(e.Machine, fmt.Sprintf("BMC %s says it is %s, which showed certificate %.16s… at %s and shows %.16s… now: its certificate was made anew, or it is another machine; if it is right, `rackproof bmc %s forget-pin %s`",
-			e.Machine.BMC, self, was.SHA256, was.Addr, print, e.Machine.BMC, self))
+		return e.exchanged(wrongMachine(e.Machine, fmt.Sprintf("BMC %s says it is %s, which showed certificate %.16s… at %s and shows %.16s… now: its certificate was made anew, or it is another machine; if it is right, `rackproof bmc %s forget-pin %s`",
+			e.Machine.BMC, self, was.SHA256, was.Addr, print, e.Machine.BMC, self)))
 	}
 	if before := e.known.At(addr); before != "" && before != self && e.Machine.Serial == "" && e.Machine.UUID == "" {
 		return wrongMachine(e.Machine, fmt.Sprintf("BMC %s was %s and is %s now, and the batch names neither serial nor UUID; name one, so that it is known which machine is meant", e.Machine.BMC, before, self))
@@ -148,7 +148,7 @@ func wrongMachine(m Machine, why string) error {
 	return &Hands{
 		Why: why, Where: or(m.Where(), m.Name),
 		Do: []burnin.Advice{{
-			Do: "compare the sticker with the batch file and the BMC cable with its label; correct the one that is wrong; if its board or BMC was exchanged: " + m.rebindWord(), Minutes: 5, Who: OwnerHands,
+			Do: "compare the sticker with the batch file and the BMC cable with its label; correct the one that is wrong", Minutes: 5, Who: OwnerHands,
 			Retest: "the BMC shows the serial that the batch names",
 		}},
 		Next:  "rackproof done " + m.Name,

@@ -55,7 +55,7 @@ func (m Machine) at() string {
 // notMeant keeps what is known of a BMC that is not the one meant. Nothing was changed on
 // the machine behind it.
 func (e *Env) notMeant(ctx context.Context, c BMC, id redfish.Identity, err error) error {
-	other, err := e.asOther(err, id)
+	other, err := e.asOther(e.exchanged(err), id)
 	if lerr := e.Learn(ctx, Facts{factAnswersAs: other.Name}); lerr != nil {
 		e.Log.Warn("who answered is not kept", "err", lerr)
 	}

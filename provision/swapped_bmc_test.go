@@ -24,7 +24,7 @@ func TestSwappedBMCCables(t *testing.T) {
 	if want := "r12u19 (R12 U19) answers as r12u21 (R12 U21): batch says S/N S2, BMC 192.0.2.19 says "; !strings.HasPrefix(hands.Why, want) {
 		t.Errorf("why: %s", hands.Why)
 	}
-	if !strings.Contains(hands.Do[0].Do, "BMC cables of r12u19 (R12 U19) and r12u21 (R12 U21)") || hands.Next != "rackproof done r12u19" {
+	if strings.Contains(hands.Do[0].Do, "rebind") || !strings.Contains(hands.Do[0].Do, "BMC cables of r12u19 (R12 U19) and r12u21 (R12 U21)") || hands.Next != "rackproof done r12u19" {
 		t.Errorf("do: %+v, next %s", hands.Do, hands.Next)
 	}
 	if e.Facts[factAnswersAs] != "r12u21" || e.Store.Has(burnin.PhaseBMC, probeInventory) {
@@ -38,8 +38,8 @@ func TestSwappedBMCCables(t *testing.T) {
 
 	e.Batch.Machines = []Machine{u19, {Name: "r12u23", Serial: "S3"}}
 	e.Machine = u19
-	if err := carryOut(t, verifyBMC{}, freshly(t, e)); !errors.As(err, &hands) || !strings.HasPrefix(hands.Why, "batch says S/N S2") {
-		t.Errorf("a machine that is in no line of the batch: %v", err)
+	if err := carryOut(t, verifyBMC{}, freshly(t, e)); !errors.As(err, &hands) || !strings.HasPrefix(hands.Why, "batch says S/N S2") || !strings.Contains(hands.Do[0].Do, "`rackproof rebind r12u19 --as ") {
+		t.Errorf("a machine that is in no line of the batch: %v, do %+v", err, hands.Do)
 	}
 }
 
