@@ -53,6 +53,8 @@ type Notice struct {
 	Exit     int             `json:"exit"`
 	States   map[State]int   `json:"states"`
 	Machines []NoticeMachine `json:"machines"` // but for those that PASSED
+
+	needs []string // what people must do, each by a word of its own
 }
 
 // NoticeMachine is one machine of a Notice.
@@ -76,8 +78,8 @@ func (r *Run) Braked() string {
 }
 
 // Notice is what there is to say about the run now; ok reports whether there is anything.
-// It is the same message, by its ID, until a machine stands otherwise than at its end, or
-// the brake has been let go.
+// It is the same message, by its ID, until a machine stands otherwise or wants something
+// else, or the brake has been let go.
 func (r *Run) Notice() (n Notice, ok bool) {
 	if r.Batch == nil || r.Cancelled {
 		return n, false
@@ -97,7 +99,11 @@ func (r *Run) Notice() (n Notice, ok bool) {
 		m := &r.Machines[i]
 		n.States[m.State]++
 		if n.Kind == NoticeEnd {
-			story = append(story, fmt.Sprint(m.Machine.Name, " ", m.Attempt, " ", m.State))
+			need := m.need()
+			story = append(story, fmt.Sprint(m.Machine.Name, " ", m.Attempt, " ", m.State, " ", need))
+			if need != "" {
+				n.needs = append(n.needs, need)
+			}
 		}
 		if !m.Passed() || m.State == StateDeviations {
 			n.Machines = append(n.Machines, NoticeMachine{Name: m.Machine.Name, State: m.State, Why: or(m.said(), m.Why), Next: m.Next})
@@ -108,7 +114,44 @@ func (r *Run) Notice() (n Notice, ok bool) {
 	return n, true
 }
 
-// Notifier sends the message of a run once. That it is about to be sent, and that it was
+// need is what a person must do about a machine, by one word that is the same as long as
+// that is; "" where nobody must do anything.
+func (m *MachineRun) need() string {
+	if !m.Waits() {
+		return ""
+	}
+	what := []string{m.Machine.Name, string(m.State), m.Step, m.Do}
+	if m.Hands != nil && len(m.Hands.Do) > 0 {
+		what = append(what, m.Hands.Where, m.Hands.Do[0].Do)
+	}
+	sum := sha256.Sum256([]byte(strings.Join(what, "\n")))
+	return hex.EncodeToString(sum[:6])
+}
+
+// toldBefore reports whether a notice says nothing new: it was sent, or it is of a run
+// that has come to rest again, of which people must do nothing but what they were told
+// already. A run of which nobody must do anything any more is news. standing is the line
+// of how it stood.
+func toldBefore(log string, n Notice) (told bool, standing string) {
+	known := false
+	for line := range strings.Lines(log) {
+		if strings.HasPrefix(line, notifyStanding) {
+			known, standing = true, line
+		}
+	}
+	if strings.Contains("\n"+log, "\n"+n.ID+" "+notifySent+"\n") {
+		return true, standing
+	}
+	if n.Kind == NoticeBrake || !known {
+		return false, standing
+	}
+	was := strings.Fields(standing)[1:]
+	news := slices.ContainsFunc(n.needs, func(need string) bool { return !slices.Contains(was, need) })
+	return !news && (len(n.needs) > 0 || len(was) == 0), standing
+}
+
+// Notifier sends the message of a run once, and another only when people must do something
+// else than they were told, or nothing any more. That it is about to be sent, and that it was
 // taken, is kept beside the run: a process that is killed in between sends it again, with
 // the same ID, so that whoever gets it can tell. More than that no sender can promise.
 type Notifier struct {
@@ -120,6 +163,7 @@ type Notifier struct {
 const (
 	notifyPatience = 10 * time.Second
 	notifySent     = "sent"
+	notifyStanding = "standing" // before what people must do, as it stood when the run last came to rest
 )
 
 // Tell sends what there is to say about the run, unless that was said before. An error
@@ -130,8 +174,13 @@ func (n Notifier) Tell(ctx context.Context, r *Run) (sent bool, err error) {
 		return false, nil
 	}
 	path := filepath.Join(RunDir(n.State, r.ID), "notified")
-	if before, err := os.ReadFile(path); err == nil && strings.Contains("\n"+string(before), "\n"+notice.ID+" "+notifySent+"\n") {
-		return false, nil
+	before, _ := os.ReadFile(path) // not there: nothing was told
+	standing := strings.Join(append([]string{notifyStanding}, notice.needs...), " ") + "\n"
+	if told, as := toldBefore(string(before), notice); told {
+		if notice.Kind == NoticeBrake || as == standing {
+			return false, nil
+		}
+		return false, appendDurably(path, standing)
 	}
 	body, err := json.Marshal(notice)
 	if err != nil {
@@ -145,7 +194,11 @@ func (n Notifier) Tell(ctx context.Context, r *Run) (sent bool, err error) {
 	if err := n.send(ctx, r.Batch.Notify, notice.ID, []byte(n.Secrets.redact(string(body)))); err != nil {
 		return false, fmt.Errorf("notify: %s", n.Secrets.redact(err.Error()))
 	}
-	return true, appendDurably(path, notice.ID+" "+notifySent+"\n")
+	line := notice.ID + " " + notifySent + "\n"
+	if notice.Kind == NoticeEnd {
+		line += standing
+	}
+	return true, appendDurably(path, line)
 }
 
 func (n Notifier) send(ctx context.Context, to NotifyWish, id string, body []byte) error {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rackproof/rackproof/burnin"
 	"github.com/rackproof/rackproof/profiles"
 )
 
@@ -84,6 +85,49 @@ func TestNotifyOnce(t *testing.T) {
 	}
 }
 
+// While others wait, a repair that went well is no news, nor is a machine that wants what
+// it wanted; another wish is, and that nobody must do anything any more.
+func TestNotifyAsTheyRepair(t *testing.T) {
+	h, state := newHook(t), t.TempDir()
+	run := restingRun(NotifyWish{URL: "env:HOOK"})
+	a, b := &run.Machines[0], &run.Machines[1]
+	seat := func(m *MachineRun, do string) {
+		m.Attempt++
+		m.State, m.Hands = StateFailed, &Hands{Where: "R1", Do: []burnin.Advice{{Do: do}}}
+	}
+	well := func(m *MachineRun) { m.Attempt, m.State, m.Hands, m.Do, m.Why = m.Attempt+1, StatePassed, nil, "", "" }
+	for i, test := range []struct {
+		what string
+		do   func()
+		news bool
+	}{
+		{"both wait", func() { seat(a, "seat the DIMM") }, true},
+		{"a again, the same", func() { seat(a, "seat the DIMM") }, false},
+		{"a again, the next rung", func() { seat(a, "swap the DIMM") }, true},
+		{"a is well", func() { well(a) }, false},
+		{"looked at again", func() {}, false},
+		{"a fails anew", func() { seat(a, "swap the DIMM") }, true},
+		{"b is stuck otherwise", func() { b.Do = "free a session" }, true},
+		{"b is well", func() { well(b) }, false},
+		{"all are well", func() { well(a) }, true},
+		{"tested again, all the same", func() { well(a) }, false},
+	} {
+		test.do()
+		before := len(h.got)
+		sent, err := Notifier{State: state}.Tell(t.Context(), run)
+		if err != nil || sent != test.news || len(h.got)-before != map[bool]int{true: 1}[test.news] {
+			t.Errorf("%d, %s: sent %v, %v", i, test.what, sent, err)
+		}
+	}
+	seen := map[string]bool{}
+	for _, key := range h.keys {
+		if seen[key] {
+			t.Errorf("two messages have the key %s", key)
+		}
+		seen[key] = true
+	}
+}
+
 // A message that is not taken is an error without the address, and is sent again with the
 // same ID, as one is whose sender was killed before it could write down that it was sent.
 func TestNotifyFails(t *testing.T) {
@@ -140,7 +184,7 @@ func TestNotifyCommand(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	run.Machines[0].Attempt++
+	run.Machines[1].Do = "something else"
 	if sent, err := (Notifier{State: dir}).Tell(ctx, run); sent || err == nil {
 		t.Errorf("cut: %v, %v", sent, err)
 	}
