@@ -29,7 +29,7 @@ func Steps() []StepInfo {
 		{Step: wipeDisks{}, Timeout: 5 * 24 * time.Hour, Tries: 2, Canary: true, Needs: []string{"verify-bmc", "wait-ssh"}, About: "erases the disks that the batch names, and proves it"},
 		{Step: restoreBIOS{}, Timeout: 45 * time.Minute, Tries: 2, Canary: true, Needs: proven, About: "gives the BIOS its delivery settings, or what was found"},
 		{Step: leaveImage{}, Timeout: 30 * time.Minute, Tries: 2, Needs: proven, About: "switches a host off that runs an image of ours"},
-		{Step: handover{}, Timeout: 45 * time.Minute, Tries: 2, Needs: proven, About: "does what restore-bios and leave-image do, with one restart; not where it failed"},
+		{Step: handover{}, Timeout: 45 * time.Minute, Tries: 2, Canary: true, Needs: proven, About: "does what restore-bios and leave-image do, with one restart; not where it failed"},
 		{Step: powerAsFound{}, Timeout: 30 * time.Minute, Tries: 2, Needs: proven, About: "switches the host on or off as it was found"},
 		{Step: powerOff{}, Timeout: 30 * time.Minute, Tries: 2, Needs: proven, About: "switches the host off, however it was found"},
 		{Step: report{}, Timeout: 10 * time.Minute, Tries: 2, Always: true, About: "judges, and writes the record"},
