@@ -75,8 +75,14 @@ func (locateOff) Done(ctx context.Context, e *Env) (bool, error) {
 		return true, nil
 	}
 	lit, none, err := e.led(ctx)
-	if err != nil || none == "" && onOffWord(lit) != found {
+	switch {
+	case err != nil:
 		return false, err
+	case none != "": // what was lit is not put back: how it was found stays known
+		e.Log.Warn("the locator LED is not put back", "why", none, "found", found)
+		return true, nil
+	case onOffWord(lit) != found:
+		return false, nil
 	}
 	e.Facts[factLEDFound] = ""
 	return true, nil

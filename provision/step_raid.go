@@ -45,6 +45,7 @@ type volumer interface {
 type raidState struct {
 	found, missing, more, ill []string
 	unread                    string // why nothing is known
+	off                       bool   // volumes are lacking, and the host is off: some BMCs list them only behind POST
 }
 
 func (raid) state(ctx context.Context, e *Env) (s raidState, err error) {
@@ -73,6 +74,9 @@ func (raid) state(ctx context.Context, e *Env) (s raidState, err error) {
 		if v.Health != "OK" && v.Health != "" {
 			s.ill = append(s.ill, words+" is "+v.Health)
 		}
+		if v.Health == "" {
+			s.found[len(s.found)-1] += ", whose health the BMC does not tell"
+		}
 		i := slices.IndexFunc(wanted, func(w RAIDWish) bool { return w.Level == v.Level && (w.Drives == 0 || w.Drives == v.Drives) })
 		if i < 0 {
 			s.more = append(s.more, words)
@@ -82,6 +86,13 @@ func (raid) state(ctx context.Context, e *Env) (s raidState, err error) {
 	}
 	for _, w := range wanted {
 		s.missing = append(s.missing, w.String())
+	}
+	if len(volumes) == 0 || len(s.missing) > 0 {
+		power, err := c.Power(ctx)
+		if err != nil {
+			return s, err
+		}
+		s.off = power == redfish.Off
 	}
 	return s, nil
 }
@@ -100,10 +111,19 @@ func (s raidState) differs() string {
 			out = append(out, p.what+strings.Join(p.list, ", "))
 		}
 	}
+	if s.off && len(s.missing) > 0 {
+		out = append(out, "the host is off, and some BMCs list volumes only when it has started: switch it on first, and look again")
+	}
 	return strings.Join(out, "; ")
 }
 
-func (s raidState) words() string { return or(strings.Join(s.found, ", "), "none") }
+func (s raidState) words() string {
+	words := or(strings.Join(s.found, ", "), "none")
+	if s.off {
+		words += ", as its BMC shows them with the host off"
+	}
+	return words
+}
 
 func (r raid) Done(ctx context.Context, e *Env) (bool, error) {
 	if e.Machine.RAID == nil {

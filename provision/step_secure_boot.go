@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/rackproof/rackproof/redfish"
 )
@@ -29,8 +31,8 @@ func (s secureBoot) want(ctx context.Context, e *Env, c BMC) (map[string]any, er
 		}
 	}
 	attrs, unmapped, err := c.MapIntents(ctx, map[string]string{intentSecureBoot: wish})
-	if err == nil && len(unmapped) == 0 {
-		return attrs, nil
+	if err == nil && len(unmapped) == 0 && len(attrs) > 0 {
+		return attrs, s.agrees(e, attrs)
 	}
 	if err != nil && !errors.Is(err, redfish.ErrUnsupported) {
 		return nil, err
@@ -39,6 +41,20 @@ func (s secureBoot) want(ctx context.Context, e *Env, c BMC) (map[string]any, er
 		Why: fmt.Sprintf("BMC %s has no switch for secure boot that is known", e.Machine.BMC),
 		Do:  fmt.Sprintf("Switch it %s in the setup, and leave secure-boot out of the workflow for this model.", wish),
 	}
+}
+
+// agrees refuses where the profile names one of the attributes with another value: step bios
+// would set it back before the test, and the record would say what is not so.
+func (s secureBoot) agrees(e *Env, attrs map[string]any) error {
+	for _, name := range slices.Sorted(maps.Keys(attrs)) {
+		if set, ok := e.Profile.BIOS[setBurnIn].Attributes[name]; ok && fmt.Sprint(set) != fmt.Sprint(attrs[name]) {
+			return &Stuck{
+				Why: fmt.Sprintf("the workflow wants secure boot %s, so %s %v, and profile %s wants %s %v for the burn-in", e.With[optWant], name, attrs[name], e.Machine.Profile, name, set),
+				Do:  "Take one of the two out: nothing was changed.",
+			}
+		}
+	}
+	return nil
 }
 
 func (s secureBoot) Done(ctx context.Context, e *Env) (bool, error) {
