@@ -33,6 +33,7 @@ type BurnIn struct {
 	// Narrow leaves out what a retest need not measure again; see burnin.BurnOptions.
 	Narrow   func(*burnin.Record, []burnin.Load) ([]burnin.Load, error)
 	Consent  burnin.Consent // to what may be written on the host
+	Permit   *Permit        // for what Consent and Wipe destroy; nil: nothing
 	Wipe     *Wipe          // disks to be erased; nothing is put under load then
 	Progress func(text string, until time.Time)
 }

@@ -19,6 +19,9 @@ type NodeBurner struct{ Log *slog.Logger }
 
 // Burn implements Burner.
 func (n NodeBurner) Burn(ctx context.Context, b BurnIn) error {
+	if err := b.unpermitted(); err != nil {
+		return err
+	}
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() {

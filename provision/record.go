@@ -109,7 +109,7 @@ func publicFacts(f Facts) map[string]string {
 	out := map[string]string{}
 	for _, k := range slices.Sorted(maps.Keys(f)) {
 		switch k {
-		case FactBIOSFound, FactBIOSLines, factReboot, FactResult, FactLine, FactLadder, FactHostKey:
+		case FactBIOSFound, FactBIOSLines, factReboot, FactResult, FactLine, FactLadder, FactHostKey, factProofFor:
 		default:
 			out[k] = f[k]
 		}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/rackproof/rackproof/burnin"
-	"github.com/rackproof/rackproof/burnin/shell"
 	"github.com/rackproof/rackproof/profiles"
 )
 
@@ -35,12 +34,13 @@ func (b burnIn) Do(ctx context.Context, e *Env) (Facts, error) {
 		Note: func(text string) { e.Progress(ctx, zeroTime, "%s", text) },
 	}
 	if err := node.Start(ctx); err != nil {
-		if errors.Is(err, shell.ErrHostKey) || errors.Is(err, shell.ErrAuth) {
-			return nil, &Stuck{Why: err.Error(), Do: "Find out whether the host was booted anew, or another one answers at its address.", Next: "rackproof retest " + e.Machine.Name}
-		}
-		return nil, err
+		return nil, hostStuck(e.Machine, err)
 	}
 	defer func() { _ = node.Close() }()
+	permit, err := e.permit(ctx, b, node)
+	if err != nil && !errors.Is(err, errNoProof) {
+		return nil, err
+	}
 	load := loadTime(e)
 	if want := soak(e); want > 0 && load < want {
 		e.Facts[FactLoad] = load.String() + " instead of the spec's " + want.String()
@@ -50,7 +50,7 @@ func (b burnIn) Do(ctx context.Context, e *Env) (Facts, error) {
 	err = e.Burner.Burn(ctx, BurnIn{
 		Node: node, Sources: []burnin.Source{network(e, node), source}, Freeze: source.freeze, Store: e.Store, Profile: e.Profile, Spec: e.Spec, Run: e.Run, Attempt: e.Attempt,
 		Record: rec, Version: e.Version, Duration: load, DeadMan: time.Duration(e.Batch.Limits.DeadMan), Carried: soakBefore(e),
-		Consent: consent(e),
+		Consent: consent(e, err), Permit: permit,
 		Narrow: func(rec *burnin.Record, loads []burnin.Load) ([]burnin.Load, error) {
 			return e.narrow(ctx, rec, loads)
 		},
@@ -78,13 +78,22 @@ func loadTime(e *Env) time.Duration {
 }
 
 // consent is what the batch lets be written and set on the host. Serial numbers bind a disk, and
-// what binds the host to this machine is its proof: without one nothing is written.
-func consent(e *Env) burnin.Consent {
+// what binds the host to this machine is its proof: where that was refused nothing is written.
+func consent(e *Env, refused error) burnin.Consent {
 	c := burnin.Consent{Disks: writeDisks(e), MIG: migTest(e)}
-	if (len(c.Disks) > 0 || c.MIG) && e.Facts[FactProof] == "" {
-		c.Refused = "nothing proves that the host which answers is the machine behind BMC " + e.Machine.BMC + ", so none of its disks is written and no setting of its GPUs changed"
+	if stuck, ok := errors.AsType[*Stuck](refused); ok {
+		c.Refused = stuck.Why
 	}
 	return c
+}
+
+// Destroys implements destroyer.
+func (burnIn) Destroys(e *Env) []string {
+	what := diskNames(writeDisks(e))
+	if migTest(e) {
+		what = append(what, migWord)
+	}
+	return what
 }
 
 // writeDisks are the disks that are written: those that the batch names, where the spec

@@ -20,7 +20,11 @@ func TestConsentOfTheBatch(t *testing.T) {
 		want    bool
 	}{{leaves, "the token came back", true, true}, {leaves, "", true, true}, {leaves, "the token came back", false, false}, {&profiles.Profile{}, "the token came back", true, false}} {
 		e := &Env{Machine: Machine{BMC: "10.0.0.1", MIGTest: c.agreed}, Batch: &Batch{}, Profile: c.profile, Spec: &profiles.Spec{}, Facts: Facts{FactProof: c.proof}}
-		got := consent(e)
+		_, err := e.permit(t.Context(), burnIn{}, nil)
+		if c.proof != "" {
+			err = nil // permit_test.go looks at it
+		}
+		got := consent(e, err)
 		changes, err := burnIn{}.Plan(t.Context(), e)
 		told := slices.ContainsFunc(changes, func(ch Change) bool {
 			return ch.What == "MIG" && ch.Want == "on, 7x 1g.10gb on every GPU, then off again"
@@ -44,7 +48,11 @@ func TestConsentOfTheBatch(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := &Env{Machine: Machine{BMC: "10.0.0.1", WriteDisks: c.disks}, Batch: &Batch{}, Profile: &profiles.Profile{}, Spec: c.spec, Facts: Facts{FactProof: c.proof}}
-			got := consent(e)
+			_, err := e.permit(t.Context(), burnIn{}, nil)
+		if c.proof != "" {
+			err = nil // permit_test.go looks at it
+		}
+		got := consent(e, err)
 			if !slices.Equal(got.Disks, c.want) || !strings.HasPrefix(got.Refused, c.refused) || (c.refused == "") != (got.Refused == "") {
 				t.Errorf("consent %+v, want %q refused for %q", got, c.want, c.refused)
 			}

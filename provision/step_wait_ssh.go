@@ -108,8 +108,7 @@ func (s waitSSH) look(ctx context.Context, e *Env) (bool, error) {
 		return false, err
 	}
 	if live(e) {
-		token := "rackproof.token=" + e.Facts[FactToken]
-		if host.cmdline != "" && !strings.Contains(host.cmdline, token) {
+		if host.cmdline != "" && !strings.Contains(host.cmdline, e.tokenWord()) {
 			e.DropNode()
 			return false, nil // not our boot: the system from before
 		}
@@ -121,8 +120,11 @@ func (s waitSSH) look(ctx context.Context, e *Env) (bool, error) {
 	if proof == "" && e.Facts[FactBoot] == string(BootPXE) {
 		return false, unproven(e, host)
 	}
-	if proof != "" {
-		e.Facts[FactProof] = proof
+	switch {
+	case proof != "":
+		e.Facts[FactProof], e.Facts[factProofFor] = proof, e.proofFor()
+	case e.Facts[FactProof] != "": // of the host that answered before
+		e.Facts[FactProof], e.Facts[factProofFor] = "", ""
 	}
 	e.Facts[FactBootID] = host.bootID
 	e.tellBootOrder(ctx, node)

@@ -2,14 +2,12 @@ package provision
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/rackproof/rackproof/burnin"
-	"github.com/rackproof/rackproof/burnin/shell"
 )
 
 // wipeDisks erases the disks that the batch names by their serial numbers, on a host that is
@@ -30,13 +28,15 @@ func (wipeDisks) Done(_ context.Context, e *Env) (bool, error) {
 	return len(left) == 0, err
 }
 
-func (w wipeDisks) Do(ctx context.Context, e *Env) (Facts, error) {
-	if e.Facts[FactProof] == "" {
-		return nil, &Stuck{
-			Why: "nothing proves that the host which answers is the machine behind BMC " + e.Machine.BMC + ", so none of its disks is erased",
-			Do:  "Boot it with an image of ours (boot: {image: …}), or put ipmitool on the host.", Next: "rackproof retest " + e.Machine.Name,
-		}
+// Destroys implements destroyer.
+func (wipeDisks) Destroys(e *Env) []string {
+	if e.Machine.Wipe == nil {
+		return nil
 	}
+	return diskNames(e.Machine.Wipe.Disks)
+}
+
+func (w wipeDisks) Do(ctx context.Context, e *Env) (Facts, error) {
 	rec, err := e.record()
 	if err != nil {
 		return nil, err
@@ -47,15 +47,17 @@ func (w wipeDisks) Do(ctx context.Context, e *Env) (Facts, error) {
 		Note: func(text string) { e.Progress(ctx, zeroTime, "%s", text) },
 	}
 	if err := node.Start(ctx); err != nil {
-		if errors.Is(err, shell.ErrHostKey) || errors.Is(err, shell.ErrAuth) {
-			return nil, &Stuck{Why: err.Error(), Do: "Find out whether the host was booted anew, or another one answers at its address.", Next: "rackproof retest " + e.Machine.Name}
-		}
-		return nil, err
+		return nil, hostStuck(e.Machine, err)
 	}
 	defer func() { _ = node.Close() }()
+	permit, err := e.permit(ctx, w, node)
+	if err != nil {
+		return nil, err
+	}
 	err = e.Burner.Burn(ctx, BurnIn{
 		Node: node, Sources: []burnin.Source{&bmcSource{env: e, since: e.logSince()}}, Store: e.Store, Profile: e.Profile, Spec: e.Spec,
 		Run: e.Run, Attempt: e.Attempt, Record: rec, Version: e.Version, DeadMan: time.Duration(e.Batch.Limits.DeadMan),
+		Permit: permit,
 		Wipe: &Wipe{Wiping: *rec.Wipe, Marked: strings.Fields(e.Facts[factMarked]), Mark: func(ctx context.Context, serial string) error {
 			return e.Learn(ctx, Facts{factMarked: strings.TrimSpace(e.Facts[factMarked] + " " + serial)})
 		}},
