@@ -2,7 +2,6 @@ package burnin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -214,9 +213,8 @@ func (b *burn) setMeta(change func(*Meta)) error {
 // bootID is the boot in which the stored evidence was measured; "" when nothing
 // was yet.
 func (s *Store) bootID() string {
-	var m Machine
-	b, err := os.ReadFile(s.path(machineFile))
-	if err != nil || json.Unmarshal(b, &m) != nil {
+	m, err := s.Machine()
+	if err != nil {
 		return ""
 	}
 	return m.BootID

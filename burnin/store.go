@@ -2,6 +2,7 @@ package burnin
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -171,6 +172,21 @@ func (s *Store) Meta() (m Meta, ok bool, err error) {
 
 // SetMachine writes machine.json.
 func (s *Store) SetMachine(m Machine) error { return s.writeJSON(machineFile, m) }
+
+// Machine reads machine.json back; the zero Machine where there is none.
+func (s *Store) Machine() (m Machine, err error) {
+	b, err := os.ReadFile(s.path(machineFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return m, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &m)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", s.path(machineFile), err)
+	}
+	return m, err
+}
 
 // SetProfile writes the resolved bytes that the record is to be judged with. An
 // empty slice leaves that file out, as a bare capture does.

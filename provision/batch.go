@@ -193,7 +193,7 @@ func (b *Batch) Find(name string) (Machine, bool) {
 // judgeBy takes over what m is judged by, and nothing else.
 func (m *Machine) judgeBy(o Machine) {
 	m.Profile, m.ProfileSHA256, m.Spec, m.SpecSHA256 = o.Profile, o.ProfileSHA256, o.Spec, o.SpecSHA256
-	m.Expect, m.LoadedWatts, m.Minutes, m.Images = o.Expect, o.LoadedWatts, o.Minutes, o.Images
+	m.Expect, m.LoadedWatts, m.Minutes, m.Images, m.Cables = o.Expect, o.LoadedWatts, o.Minutes, o.Images, o.Cables
 }
 
 // Where is the place as people say it: "R12 U07", or "".

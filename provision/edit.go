@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -15,7 +16,7 @@ type Edit struct {
 	Changed        []string // not finished: they take the new values
 	Identity       []string // of Changed and Kept: another serial, UUID or BMC: a person must agree
 	What           []string // beside Identity: "serial", "UUID" or "BMC"
-	Judged         []string // finished, another profile or spec: judged again, nothing is burned in
+	Judged         []string // finished, another profile, spec or plan of cables: judged again, nothing is burned in
 	Kept           []string // finished, changed otherwise: they keep what they were tested as
 	Untouched      int
 	Unknown        bool // a retest of a finished machine would go by what the run does not know yet
@@ -74,7 +75,7 @@ func (m Machine) withoutLogins() Machine {
 
 // judgedOtherwise reports whether o and m differ only in what they are judged by.
 func judgedOtherwise(o, m Machine) bool {
-	if o.ProfileSHA256 == m.ProfileSHA256 && o.SpecSHA256 == m.SpecSHA256 {
+	if o.ProfileSHA256 == m.ProfileSHA256 && o.SpecSHA256 == m.SpecSHA256 && maps.Equal(o.Cables, m.Cables) {
 		return false
 	}
 	o.judgeBy(m)
@@ -126,7 +127,7 @@ func (e Edit) String() string {
 		{e.other("UUID"), "UUID changed", ": asks"},
 		{e.other("BMC"), "BMC changed", ": asks"},
 		{without(e.Changed, e.Identity), "changed", ""},
-		{e.Judged, "finished, other profile or spec", ": judged again, nothing burned in"},
+		{e.Judged, "finished, other profile, spec or cables", ": judged again, nothing burned in"},
 		{without(e.Kept, e.Identity), "changed but finished", ": kept as tested, `rackproof retest` tests anew"},
 	} {
 		if n := len(p.names); n > 0 {

@@ -36,7 +36,7 @@ func TestSameBatchElsewhereIsUntouched(t *testing.T) {
 	if e := Compare(r, load("# agreed on Monday\n\n"+text)); e.String() != "2 untouched" || !e.Empty() || len(e.Kept) > 0 {
 		t.Errorf("%s (kept %v)", e, e.Kept)
 	}
-	if e := Compare(r, load(strings.Replace(text, "drives: 8", "drives: 6", 1))); !strings.HasPrefix(e.String(), "2 finished, other profile or spec") {
+	if e := Compare(r, load(strings.Replace(text, "drives: 8", "drives: 6", 1))); !strings.HasPrefix(e.String(), "2 finished, other profile, spec or cables") {
 		t.Errorf("%s", e)
 	}
 }

@@ -34,7 +34,8 @@ func TestCompareSpeaksOfEachMachine(t *testing.T) {
 			b.Machines = append(b.Machines, Machine{Name: "m3"}, Machine{Name: "m4"})
 		}, "2 added (m3, m4), 1 serial changed (m2): asks, 1 untouched", false},
 		{"BMC", func(b *Batch) { b.Machines[1].BMC = "192.0.2.9" }, "1 BMC changed (m2): asks, 1 untouched", false},
-		{"profile of a finished one", func(b *Batch) { b.Machines[0].ProfileSHA256 = "new" }, "1 finished, other profile or spec (m1): judged again, nothing burned in, 1 untouched", false},
+		{"profile of a finished one", func(b *Batch) { b.Machines[0].ProfileSHA256 = "new" }, "1 finished, other profile, spec or cables (m1): judged again, nothing burned in, 1 untouched", false},
+		{"cables of a finished one", func(b *Batch) { b.Machines[0].Cables = map[string]string{"eno1": "leaf1 Ethernet7"} }, "1 finished, other profile, spec or cables (m1): judged again, nothing burned in, 1 untouched", false},
 		{"profile and more of a finished one", func(b *Batch) { b.Machines[0].SpecSHA256, b.Machines[0].U = "new", 9 }, "1 changed but finished (m1): kept as tested, `rackproof retest` tests anew, 1 untouched", true},
 	} {
 		if e := edited(test.change); e.String() != test.want || e.Empty() != test.empty {

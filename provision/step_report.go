@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +29,9 @@ func (r report) Done(_ context.Context, e *Env) (bool, error) {
 	}
 	if j.Profile.SHA256 != e.Profile.SHA256() || j.Spec.SHA256 != e.Spec.SHA256() {
 		return false, nil // judged by another profile or spec than the run has now
+	}
+	if kept, err := e.Store.Machine(); err != nil || !maps.Equal(kept.Cables, e.Machine.Cables) {
+		return false, err // or by another plan of the cables
 	}
 	return true, r.tell(e, j)
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -200,7 +201,7 @@ func (j *rackJob) judgedByAnotherSpec(narrow string) {
 	}
 	j.write(strings.Replace(string(batch), "spec: standard", "spec: "+filepath.Join(dir, "narrow.yaml"), 1))
 	j.does(exitPassed, []string{"run", "-f", j.batch},
-		"2 finished, other profile or spec", "judged again, nothing burned in: was FAILED by profile", "2 machines: 2 PASSED")
+		"2 finished, other profile, spec or cables", "judged again, nothing burned in: was FAILED by profile", "2 machines: 2 PASSED")
 	attempt := provision.AttemptDir(j.state, "job", narrow, 1)
 	kept, err := os.ReadFile(filepath.Join(attempt, "spec.yaml"))
 	if err != nil || !strings.Contains(string(kept), "name: narrow") {
@@ -210,6 +211,21 @@ func (j *rackJob) judgedByAnotherSpec(narrow string) {
 	if err != nil || judged.Spec.Name != "narrow" || judged.Machine.Attempt != 1 {
 		j.t.Errorf("report: %+v, %v", judged, err)
 	}
+	lldp, err := os.ReadFile(filepath.Join(attempt, "before", "lldp.out"))
+	port := regexp.MustCompile(`"name":"([^"]+)","via"`).FindSubmatch(lldp)
+	if err != nil || port == nil {
+		j.t.Fatalf("lldp: %v\n%s", err, lldp)
+	}
+	moved := fmt.Sprintf("- name: %s\n    cables: {%s: leaf9 Ethernet9}", narrow, port[1])
+	batch, err = os.ReadFile(j.batch)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	j.write(strings.Replace(string(batch), "- name: "+narrow, moved, 1))
+	j.does(exitHardware, []string{"run", "-f", j.batch},
+		"1 finished, other profile, spec or cables ("+narrow+")", "judged again, nothing burned in: was PASSED by profile", "leaf9")
+	j.write(string(batch))
+	j.does(exitPassed, []string{"run", "-f", j.batch}, "judged again, nothing burned in: was FAILED by profile", "2 machines: 2 PASSED")
 	log, _ := j.does(exitPassed, []string{"status", "job", "--json"})
 	if !strings.Contains(log, `"judged_again": "was FAILED by profile`) {
 		j.t.Errorf("status does not tell it:\n%s", log)
