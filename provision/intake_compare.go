@@ -16,14 +16,14 @@ type Delivered string
 
 // What is said of a part or a machine. What the BMC cannot tell is never fine.
 const (
-	AsOrdered Delivered = "as_ordered"
-	Differs   Delivered = "differs"
-	NotTold   Delivered = "unknown" // the BMC does not tell enough
+	AsExpected Delivered = "as_expected"
+	Differs    Delivered = "differs"
+	NotTold    Delivered = "unknown" // the BMC does not tell enough
 )
 
 // Comparison is one statement of an order beside what the BMC lists.
 type Comparison struct {
-	Part    string    `json:"part"` // a PartKind, "model" or "health"
+	Part    string    `json:"part"` // a PartKind, "model", "health" or PartLog
 	Ordered string    `json:"ordered"`
 	Here    string    `json:"here"`
 	Verdict Delivered `json:"verdict"`
@@ -87,7 +87,7 @@ func compareModel(want string, id redfish.Identity) Comparison {
 			c.Text = fmt.Sprintf("it is a %s, ordered was %s", here, want)
 		case NotTold:
 			c.Text = fmt.Sprintf("whether %q is %q is not told: compare the sticker", here, want)
-		case AsOrdered:
+		case AsExpected:
 		}
 	}
 	return c
@@ -96,9 +96,26 @@ func compareModel(want string, id redfish.Identity) Comparison {
 // wholeUnread is a chassis or system that could not be read, with all that is in it.
 var wholeUnread = regexp.MustCompile(`^[^:]*/(chassis|systems)(/[^/:]+)?/?:`)
 
+// placesOf are where a kind of part stands in a tree, or how IPMI says that it lists none.
+var placesOf = map[PartKind][]string{
+	KindCPU: {"/processors", "cpus"}, KindGPU: {"/processors", "/pciedevices", "gpus"}, KindDIMM: {"/memory", "memory modules"}, KindMemory: {"/memory", "memory modules"},
+	KindDrive: {"/storage", "/drives", "drives"}, KindNIC: {"/networkadapters", "network adapters"}, KindPSU: {"/power"},
+}
+
+// gapsOf are the readings that failed and may have held a part of that kind.
+func gapsOf(kind PartKind, partial []string) (gaps []string) {
+	for _, gap := range partial {
+		low := strings.ToLower(gap)
+		if wholeUnread.MatchString(low) || slices.ContainsFunc(placesOf[kind], func(at string) bool { return strings.Contains(low, at) }) {
+			gaps = append(gaps, gap)
+		}
+	}
+	return gaps
+}
+
 // listed takes what the BMC lists of a kind.
 func listed(kind PartKind, inv redfish.Inventory, power redfish.PowerState) listing {
-	l := listing{kind: kind, off: power != redfish.On}
+	l := listing{kind: kind, off: power != redfish.On, gaps: gapsOf(kind, inv.Partial)}
 	add := func(p redfish.Part, size *int64, unit float64, more ...string) {
 		s := seenPart{label: or(or(p.Label, p.Name), p.Serial), name: or(p.Model, p.PartNumber), health: p.Health, words: wordsOf(append(more, p.Manufacturer, p.Model, p.PartNumber)...)}
 		if size != nil {
@@ -106,43 +123,31 @@ func listed(kind PartKind, inv redfish.Inventory, power redfish.PowerState) list
 		}
 		l.parts = append(l.parts, s)
 	}
-	var places []string // of the kind in a tree
 	switch kind {
 	case KindCPU:
-		places = []string{"/processors", "cpus"}
 		for _, p := range inv.CPUs {
 			add(p.Part, nil, 0)
 		}
 	case KindGPU:
-		places = []string{"/processors", "/pciedevices", "gpus"}
 		for _, p := range inv.GPUs {
 			add(p.Part, nil, 0)
 		}
 	case KindDIMM, KindMemory:
-		places, l.empty = []string{"/memory", "memory modules"}, inv.EmptyDIMMs
+		l.empty = inv.EmptyDIMMs
 		for _, p := range inv.DIMMs {
 			add(p.Part, p.SizeMiB, 1.0/1024, p.Type)
 		}
 	case KindDrive:
-		places = []string{"/storage", "/drives", "drives"}
 		for _, p := range inv.Drives {
 			add(p.Part, p.Bytes, 1, p.Protocol, p.Media)
 		}
 	case KindNIC:
-		places = []string{"/networkadapters", "network adapters"}
 		for _, p := range inv.NICs {
 			add(p.Part, nil, 0)
 		}
 	case KindPSU:
-		places = []string{"/power"}
 		for _, p := range inv.PSUs {
 			add(p.Part, p.Watts, 1)
-		}
-	}
-	for _, gap := range inv.Partial {
-		low := strings.ToLower(gap)
-		if wholeUnread.MatchString(low) || slices.ContainsFunc(places, func(at string) bool { return strings.Contains(low, at) }) {
-			l.gaps = append(l.gaps, gap)
 		}
 	}
 	return l
@@ -156,7 +161,7 @@ func (l listing) compare(items []OrderedPart) []Comparison {
 		var fit, maybe, other []seenPart
 		for _, p := range left {
 			switch p.is(item) {
-			case AsOrdered:
+			case AsExpected:
 				fit = append(fit, p)
 			case NotTold:
 				maybe = append(maybe, p)
@@ -170,7 +175,7 @@ func (l listing) compare(items []OrderedPart) []Comparison {
 		out = append(out, c)
 		left, counted = append(maybe, other...), counted && item.Count >= 0
 	}
-	if last := &out[len(out)-1]; counted && len(left) > 0 && last.Verdict == AsOrdered && l.kind != KindDrive && l.kind != KindNIC {
+	if last := &out[len(out)-1]; counted && len(left) > 0 && last.Verdict == AsExpected && l.kind != KindDrive && l.kind != KindNIC {
 		last.Verdict, last.Text = Differs, fmt.Sprintf("%s more than ordered: %s", many(len(left), l.kind), labels(left))
 	}
 	return out
@@ -197,7 +202,7 @@ func (l listing) judge(item OrderedPart, fit, maybe, other []seenPart) (Delivere
 	plain := item.Model == "" && item.Size == 0
 	switch {
 	case item.Count == 0 && all == 0:
-		return AsOrdered, ""
+		return AsExpected, ""
 	case all == 0:
 		return NotTold, fmt.Sprintf("the BMC lists no %s at all%s: count by hand, or let `rackproof run` ask the host", l.kind, l.doubt())
 	case item.Count < 0 && len(other) > 0:
@@ -205,13 +210,13 @@ func (l listing) judge(item OrderedPart, fit, maybe, other []seenPart) (Delivere
 	case item.Count < 0 && len(maybe) > 0, len(fit) < item.Count && len(fit)+len(maybe) >= item.Count:
 		return NotTold, fmt.Sprintf("%d proven to be %s, of %d others it is not told: the BMC says %s", len(fit), item.said(), len(maybe), names(l.kind, maybe))
 	case item.Count < 0:
-		return AsOrdered, ""
+		return AsExpected, ""
 	case len(fit) > item.Count && plain && (l.kind == KindDrive || l.kind == KindNIC):
 		return NotTold, fmt.Sprintf("%d listed, ordered were %d: those on the board may be among them; say which were ordered, such as %q", len(fit), item.Count, fmt.Sprintf("%d x MODEL", item.Count))
 	case len(fit) > item.Count:
 		return Differs, fmt.Sprintf("%d of %d %s: more than ordered", len(fit), item.Count, plural(item.Count, l.kind))
 	case len(fit) == item.Count:
-		return AsOrdered, ""
+		return AsExpected, ""
 	}
 	return l.short(item, len(fit)+len(maybe), other)
 }
@@ -259,7 +264,7 @@ func (l listing) compareMemory(items []OrderedPart) Comparison {
 			untold++
 		}
 	}
-	c := Comparison{Part: string(KindMemory), Ordered: item.Said, Here: fmt.Sprintf("%s GiB", number(total)), Verdict: AsOrdered}
+	c := Comparison{Part: string(KindMemory), Ordered: item.Said, Here: fmt.Sprintf("%s GiB", number(total)), Verdict: AsExpected}
 	switch {
 	case len(l.parts) == 0 || untold > 0:
 		c.Verdict, c.Text = NotTold, fmt.Sprintf("the BMC tells the size of %d modules%s", len(l.parts)-untold, l.doubt())
@@ -299,7 +304,7 @@ func unhealthy(inv redfish.Inventory) []Comparison {
 
 // is compares one part with what was ordered.
 func (p seenPart) is(item OrderedPart) Delivered {
-	verdict := AsOrdered
+	verdict := AsExpected
 	if item.Size != 0 {
 		switch {
 		case p.size == 0:
@@ -311,7 +316,7 @@ func (p seenPart) is(item OrderedPart) Delivered {
 	if item.Model == "" {
 		return verdict
 	}
-	if name := sameName(item.Kind, item.Model, p.words); name != AsOrdered {
+	if name := sameName(item.Kind, item.Model, p.words); name != AsExpected {
 		return name
 	}
 	return verdict

@@ -39,11 +39,11 @@ func sameName(kind PartKind, want string, here []string) Delivered {
 	words := wordsOf(want)
 	lacks := func(w string) bool { return !slices.Contains(here, w) && !slices.Contains(implied[kind], w) }
 	if len(here) > 0 && !slices.ContainsFunc(words, lacks) {
-		return AsOrdered
+		return AsExpected
 	}
 	together := strings.Join(here, "")
 	if whole := strings.Join(words, ""); whole == together || slices.Contains(here, whole) { // DGX H100 is DGXH100 by its BMC
-		return AsOrdered
+		return AsExpected
 	}
 	code := codes[kind]
 	if code == nil {

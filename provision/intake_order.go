@@ -33,6 +33,11 @@ type OrderLine struct {
 	BMC    string // address, where it is known beforehand
 	Parts  []OrderedPart
 
+	// Also are further serial numbers of it, and Factory what a record of it has, where
+	// that is compared instead of an order.
+	Also    []string
+	Factory *Factory
+
 	Pos profiles.Position
 }
 

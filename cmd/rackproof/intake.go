@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/rackproof/rackproof/provision"
 )
@@ -64,17 +65,21 @@ func intakeCommand(a *app) *cobra.Command {
 		Long:  intakeLong + exitHelp,
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in, err := a.newIntake(cmd.Context(), o, args)
-			if _, ours := errors.AsType[*exitError](err); err != nil && !ours {
-				err = usageError(err, "rackproof intake --help")
-			}
+			order, err := readOrder(args[0])
 			if err != nil {
-				return err
+				return usageError(err, "rackproof intake --help")
 			}
-			return a.intake(cmd.Context(), o, in)
+			return a.compareGoods(cmd.Context(), o, order, args[1:], intakeWords)
 		},
 	}
 	f := cmd.Flags()
+	o.flags(f)
+	f.BoolVar(&o.shared, "shared", false, "others than the machines ordered may answer there: list them, and do not count them")
+	return cmd
+}
+
+// flags are those of every verb that looks at a delivery.
+func (o *intakeOptions) flags(f *pflag.FlagSet) {
 	f.StringVarP(&o.file, "file", "f", "", "batch `file` whose machines are asked, with its logins")
 	f.StringArrayVar(&o.find.leases, "leases", nil, "lease `FILE` of a DHCP server; may be repeated")
 	f.StringArrayVar(&o.find.interfaces, "interface", nil, "network interface `IF` whose link is asked; may be repeated")
@@ -84,21 +89,19 @@ func intakeCommand(a *app) *cobra.Command {
 	f.StringVar(&o.bmc.tls, "tls", o.bmc.tls, "trust in their certificates: `pin|ca:FILE|insecure`")
 	f.StringVar(&o.out, "out", "", "`FILE` for the result as a table (CSV, with the order's separator); must not be there yet")
 	f.StringVar(&o.keep, "keep", "", "`folder` that takes what each BMC answered, as evidence")
-	f.BoolVar(&o.shared, "shared", false, "others than the machines ordered may answer there: list them, and do not count them")
-	return cmd
 }
 
-// newIntake reads all files and references before anything is sent.
-func (a *app) newIntake(ctx context.Context, o intakeOptions, args []string) (*provision.Intake, error) {
-	raw, err := os.ReadFile(args[0])
+// readOrder reads an order.
+func readOrder(file string) (*provision.Order, error) {
+	raw, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("order: %w", err)
 	}
-	in := &provision.Intake{Keep: o.keep, Shared: o.shared}
-	if in.Order, err = provision.ParseOrder(args[0], raw); err != nil {
+	order, err := provision.ParseOrder(file, raw)
+	if err != nil {
 		return nil, err
 	}
-	for _, l := range in.Order.Lines {
+	for _, l := range order.Lines {
 		if l.BMC == "" {
 			continue
 		}
@@ -106,19 +109,26 @@ func (a *app) newIntake(ctx context.Context, o intakeOptions, args []string) (*p
 			return nil, fmt.Errorf("%s: %w", l.Pos, err)
 		}
 	}
+	return order, nil
+}
+
+// newIntake reads all files and references before anything is sent.
+func (a *app) newIntake(ctx context.Context, o intakeOptions, order *provision.Order, at []string) (*provision.Intake, error) {
+	in := &provision.Intake{Order: order, Keep: o.keep, Shared: o.shared}
+	var err error
 	if o.file != "" {
 		if in.Batch, _, err = a.loadBatch(o.file, "", provision.Selector{}); err != nil {
 			return nil, err
 		}
 	}
 	o.find.out = o.out
-	searched := len(args)-1+len(o.find.leases)+len(o.find.interfaces) > 0
+	searched := len(at)+len(o.find.leases)+len(o.find.interfaces) > 0
 	stated := in.Order.Addresses()
 	if !searched && in.Batch == nil && !stated {
 		return nil, errors.New("where are the BMCs? -f batch.yaml, an address or network, --leases FILE, --interface IF, or a column bmc in the order")
 	}
 	if searched {
-		if in.Search, err = o.find.search(args[1:]); err != nil {
+		if in.Search, err = o.find.search(at); err != nil {
 			return nil, err
 		}
 	} else if err := mustBeNew(o.out); err != nil {
@@ -138,7 +148,7 @@ func (a *app) newIntake(ctx context.Context, o intakeOptions, args []string) (*p
 	return in, err
 }
 
-func (a *app) intake(ctx context.Context, o intakeOptions, in *provision.Intake) error {
+func (a *app) intake(ctx context.Context, o intakeOptions, in *provision.Intake, words goodsWords) error {
 	next := time.Now().Add(firstWord)
 	word := func(what string) func(n, of int) {
 		return func(n, of int) {
@@ -165,7 +175,7 @@ func (a *app) intake(ctx context.Context, o intakeOptions, in *provision.Intake)
 	if a.json {
 		err = a.goodsJSON(goods, in.Order)
 	} else {
-		err = a.printGoods(goods, in.Order)
+		err = a.printGoods(goods, in.Order, words)
 	}
 	if err != nil {
 		return err
@@ -173,16 +183,24 @@ func (a *app) intake(ctx context.Context, o intakeOptions, in *provision.Intake)
 	return exitWith(goods.ExitCode())
 }
 
-// receivedWords are the states of machines as people read them.
-var receivedWords = map[provision.Delivered]string{
-	provision.AsOrdered: "AS ORDERED", provision.Differs: "DIFFERS", provision.NotTold: "UNKNOWN",
-	provision.NotFound: "NOT FOUND", provision.NotRead: "NOT READ", provision.NotOrdered: "NOT ORDERED",
+// goodsWords are the states of machines as people read them.
+type goodsWords struct {
+	said  map[provision.Delivered]string
+	total string // what is compared
 }
 
-func (a *app) printGoods(g provision.Goods, order *provision.Order) error {
+var intakeWords = goodsWords{
+	said: map[provision.Delivered]string{
+		provision.AsExpected: "AS ORDERED", provision.Differs: "DIFFERS", provision.NotTold: "UNKNOWN",
+		provision.NotFound: "NOT FOUND", provision.NotRead: "NOT READ", provision.NotExpected: "NOT ORDERED",
+	},
+	total: "ordered",
+}
+
+func (a *app) printGoods(g provision.Goods, order *provision.Order, words goodsWords) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	for _, m := range g.Machines {
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", receivedWords[m.State], oneLine(or(m.Name, "?")), oneLine(or(m.Where(), "?")),
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", words.said[m.State], oneLine(or(m.Name, "?")), oneLine(or(m.Where(), "?")),
 			"S/N "+oneLine(or(m.Serial, "?")), oneLine(or(m.BMC, "BMC ?")), oneLine(foundSummary(m)))
 	}
 	if err := w.Flush(); err != nil {
@@ -193,8 +211,13 @@ func (a *app) printGoods(g provision.Goods, order *provision.Order) error {
 		if m.Why != "" {
 			a.printf("%s: %s\n", oneLine(head), oneLine(m.Why))
 		}
+		for _, c := range m.Compared {
+			if c.Part == provision.PartLog {
+				a.printf("%s: BMC log %s: %s\n", oneLine(head), c.Ordered, oneLine(c.Here))
+			}
+		}
 		for _, c := range m.Open() {
-			a.printf("%s: %s: %s\n", oneLine(head), receivedWords[c.Verdict], oneLine(c.Text))
+			a.printf("%s: %s: %s\n", oneLine(head), words.said[c.Verdict], oneLine(c.Text))
 		}
 	}
 	for _, n := range g.Notes {
@@ -203,7 +226,7 @@ func (a *app) printGoods(g provision.Goods, order *provision.Order) error {
 	if len(order.Ignored) > 0 {
 		a.printf("columns compared with nothing: %s\n", oneLine(strings.Join(order.Ignored, ", ")))
 	}
-	a.printf("%s\n", goodsSummary(g, order))
+	a.printf("%s\n", words.summary(g, order))
 	return nil
 }
 
@@ -211,7 +234,7 @@ func (a *app) printGoods(g provision.Goods, order *provision.Order) error {
 func foundSummary(m provision.Received) string {
 	var words []string
 	for _, c := range m.Compared {
-		if c.Verdict == provision.AsOrdered {
+		if c.Verdict == provision.AsExpected && c.Part != provision.PartLog {
 			words = append(words, c.Part+" "+c.Ordered)
 		}
 	}
@@ -221,14 +244,14 @@ func foundSummary(m provision.Received) string {
 	return strings.Join(words, " · ")
 }
 
-func goodsSummary(g provision.Goods, order *provision.Order) string {
-	words := []string{fmt.Sprintf("ordered %d", len(order.Lines))}
-	for _, s := range []provision.Delivered{provision.AsOrdered, provision.Differs, provision.NotTold, provision.NotFound, provision.NotRead, provision.NotOrdered} {
-		if n := g.Count(s); n > 0 || s == provision.AsOrdered {
-			words = append(words, fmt.Sprintf("%s %d", strings.ToLower(receivedWords[s]), n))
+func (w goodsWords) summary(g provision.Goods, order *provision.Order) string {
+	list := []string{fmt.Sprintf("%s %d", w.total, len(order.Lines))}
+	for _, s := range []provision.Delivered{provision.AsExpected, provision.Differs, provision.NotTold, provision.NotFound, provision.NotRead, provision.NotExpected} {
+		if n := g.Count(s); n > 0 || s == provision.AsExpected {
+			list = append(list, fmt.Sprintf("%s %d", strings.ToLower(w.said[s]), n))
 		}
 	}
-	return strings.Join(append(words, fmt.Sprintf("exit %d", g.ExitCode())), " · ")
+	return strings.Join(append(list, fmt.Sprintf("exit %d", g.ExitCode())), " · ")
 }
 
 // goodsJSON prints one object a line, each with one key.
@@ -237,7 +260,7 @@ func (a *app) goodsJSON(g provision.Goods, order *provision.Order) error {
 	enc.SetEscapeHTML(false)
 	var errs []error
 	line := func(kind string, v any) { errs = append(errs, enc.Encode(map[string]any{kind: v})) }
-	count := map[string]int{"ordered": len(order.Lines), "exit": g.ExitCode()}
+	count := map[string]int{"expected": len(order.Lines), "exit": g.ExitCode()}
 	for _, m := range g.Machines {
 		line("machine", m)
 		count[string(m.State)]++

@@ -73,7 +73,7 @@ func TestIntake(t *testing.T) {
 	for _, row := range cells[1:] {
 		states[row[3]] = row[2]
 	}
-	if states["good"] != "as_ordered" || states["short"] != "differs" || states["other"] != "differs" || states["lost"] != "not_found" || states[""] != "not_ordered" {
+	if states["good"] != "as_expected" || states["short"] != "differs" || states["other"] != "differs" || states["lost"] != "not_found" || states[""] != "not_expected" {
 		t.Errorf("states %v", states)
 	}
 	if kept, err := filepath.Glob(filepath.Join(dir, "kept", "*", "bmc", "bmc-inventory.out")); err != nil || len(kept) != 4 {
@@ -112,8 +112,8 @@ func intakeOfOne(t *testing.T, rack *simrack.Rack, dir string, addrs []string) {
 		code           int
 		want           string
 	}{
-		{"gpus,dimms", fmt.Sprintf("8,%d", m.DIMMs), true, exitPassed, `"as_ordered":1`},
-		{"gpus,dimms", fmt.Sprintf("8,%d", m.DIMMs), false, exitNotFinished, `"not_ordered":3`},
+		{"gpus,dimms", fmt.Sprintf("8,%d", m.DIMMs), true, exitPassed, `"as_expected":1`},
+		{"gpus,dimms", fmt.Sprintf("8,%d", m.DIMMs), false, exitNotFinished, `"not_expected":3`},
 		{"gpus", "8 x H100 SXM5", true, exitIncomplete, `"unknown":1`},
 		{"psus", "9", true, exitHardware, `"differs":1`},
 	} {

@@ -12,6 +12,7 @@ func verbs(a *app) []*cobra.Command {
 		demoCommand(a),
 		discoverCommand(a),
 		intakeCommand(a),
+		arrivalCommand(a),
 		planCommand(a),
 		runCommand(a),
 		statusCommand(a),
