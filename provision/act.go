@@ -48,6 +48,10 @@ const (
 // Act brings one change about, once.
 func (e *Env) Act(ctx context.Context, a Act) error {
 	a = a.withDefaults()
+	if err := e.deadline.begin(); err != nil {
+		return err
+	}
+	defer e.deadline.over()
 	in, intended := e.intents[a.Name]
 	if intended && in.Acted {
 		e.Log.Debug("act was seen before", "act", a.Name)

@@ -33,6 +33,9 @@ func (r *Run) again(e Event, m *MachineRun) error {
 	if m.State == StateRun && !m.Stopped || e.Kind == HandsDone && m.Passed() {
 		return nil
 	}
+	if Due(r.Until, e.At) { // who asks for more asks beyond it
+		r.Until = zeroTime
+	}
 	m.Repairs = append(m.Repairs, rep)
 	if !m.Over() && e.Kind == HandsDone {
 		m.resume(e)

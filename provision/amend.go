@@ -26,7 +26,11 @@ func Amend(run *Run, sub Submission) (out []Event, err error) {
 		out = append(out, ev)
 	}
 	if !run.Finished() || len(edit.Added) > 0 {
-		out = append(out, Event{Run: run.ID, Kind: Resumed})
+		ev, err := NewEvent(run.ID, "", Resumed, Resume{Until: sub.Until})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, ev)
 	}
 	return out, nil
 }

@@ -2,6 +2,7 @@ package provision
 
 import (
 	"net"
+	"time"
 
 	"github.com/rackproof/rackproof/burnin"
 	"github.com/rackproof/rackproof/profiles"
@@ -43,6 +44,8 @@ type Batch struct {
 	Confirmed bool `json:"-"`
 	// Again asks for a new run where the last one of this name is finished.
 	Again bool `json:"-"`
+	// Until is when work on the run ends this time; zero = when it is done.
+	Until time.Time `json:"-"`
 }
 
 // Rack is what the batch says of one rack.

@@ -76,6 +76,9 @@ func (b *Bench) Step(ctx context.Context, t Task, rec Recorder) (facts Facts, er
 	if t.Plan.Version < 1 || t.Plan.Version > PlanVersion {
 		return nil, &BrokenError{Err: fmt.Errorf("the run was planned by version %d of the workflow, this rackproof knows 1 to %d; carry it on with the rackproof that started it", t.Plan.Version, PlanVersion)}
 	}
+	if Due(t.Until, time.Now()) && !t.Step.Always {
+		return nil, NotBegun(t.Until, t.Step.Name, t.Facts)
+	}
 	info, ok := b.find(t.Plan.Name, t.Step)
 	if !ok {
 		return nil, &BrokenError{Err: fmt.Errorf("workflow %s has no step %s", t.Plan.Name, t.Step.Name)}
@@ -92,7 +95,11 @@ func (b *Bench) Step(ctx context.Context, t Task, rec Recorder) (facts Facts, er
 			env.Log.Warn("session not closed", "err", cerr)
 		}
 	}()
-	err = doneDoDone(ctx, info, t.Step.Timeout, env, s.brake)
+	if !t.Step.Always {
+		ctx, env.deadline = newDeadline(ctx, t.Until)
+	}
+	defer env.deadline.stop()
+	err = env.deadline.putDown(t, env, doneDoDone(ctx, info, t, env, s.brake))
 	if u, ok := rec.(Unloader); ok {
 		u.Unloaded()
 	}
@@ -104,9 +111,13 @@ func (b *Bench) Step(ctx context.Context, t Task, rec Recorder) (facts Facts, er
 }
 
 // doneDoDone asks, acts, and asks again.
-func doneDoDone(ctx context.Context, info StepInfo, timeout time.Duration, e *Env, brake *Brake) (err error) {
+func doneDoDone(ctx context.Context, info StepInfo, t Task, e *Env, brake *Brake) (err error) {
+	timeout := t.Step.Timeout
 	done, err := within(ctx, timeout, info.Step, e, askDone)
 	if err != nil || done {
+		return err
+	}
+	if err := e.deadline.fits(t, info, e); err != nil {
 		return err
 	}
 	if info.Canary {
@@ -119,6 +130,7 @@ func doneDoDone(ctx context.Context, info StepInfo, timeout time.Duration, e *En
 		}
 		defer func() { e.changed(ctx, brake, model, err) }()
 	}
+	failed := e.touches(ctx, info)
 	done, err = within(ctx, timeout, info.Step, e, func(ctx context.Context, s Step, e *Env) (bool, error) {
 		facts, err := s.Do(ctx, e)
 		maps.Copy(e.Facts, facts)
@@ -129,6 +141,11 @@ func doneDoDone(ctx context.Context, info StepInfo, timeout time.Duration, e *En
 	})
 	if err == nil && !done {
 		err = fmt.Errorf("%s was carried out, but the machine does not show it", info.Step.Name())
+	}
+	if err != nil {
+		if lerr := failed(); lerr != nil {
+			e.Log.Warn("not recorded that the step had begun", "err", lerr)
+		}
 	}
 	return err
 }

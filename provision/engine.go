@@ -3,6 +3,7 @@ package provision
 import (
 	"context"
 	"iter"
+	"time"
 )
 
 // RunID names a run: the name of its batch, or name.2 for the same batch again.
@@ -71,6 +72,7 @@ type Task struct {
 	Intents map[string]Intent // of this step, by act
 	Steps   []StepDone        // earlier steps of this attempt
 	Repairs []Repaired        // before this attempt
+	Until   time.Time         // when work on the run ends; zero = when it is done
 
 	Rollouts map[string]Rollout // of the run
 	Released int

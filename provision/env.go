@@ -43,6 +43,7 @@ type Env struct {
 	startBoot func(context.Context) error
 	meeting   *Meeting // nil in a plan
 	inrush    *Inrush
+	deadline  *deadline // of the run; nil = none
 	silences  *silences // nil in a plan
 	bmc       BMC
 	node      burnin.Shell

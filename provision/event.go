@@ -48,6 +48,7 @@ const (
 	Rebind      Kind = "rebind"       // Repaired: its board or BMC was exchanged; a new attempt
 	JudgedAgain Kind = "judge_again"  // Rejudgement: a finished machine, the same evidence
 	PowerFailed Kind = "power_event"  // PowerEvent: the loads of its rack stop
+	HeldBack    Kind = "held_back"    // PutDown: by the run's deadline
 	ChangeEnded Kind = "change"       // ChangeResult: of a step that goes canary first
 )
 
@@ -69,6 +70,8 @@ func NewEvent(run RunID, machine string, kind Kind, data any) (Event, error) {
 type Submission struct {
 	Batch *Batch `json:"batch"`
 	Plan  Plan   `json:"plan"`
+	// Until is when work on the run ends; zero = when it is done.
+	Until time.Time `json:"until,omitzero"`
 }
 
 // Resume says what goes on. The zero Resume is everything that waits.
@@ -76,6 +79,8 @@ type Resume struct {
 	Selector
 	// Release lets the brake go: a person saw why it stopped, and goes on.
 	Release bool `json:"release,omitempty"`
+	// Until is when work on the run ends this time; zero = when it is done.
+	Until time.Time `json:"until,omitzero"`
 }
 
 // Rejudgement is by what a finished machine is judged now.

@@ -84,7 +84,7 @@ func (r *Run) resume(e Event) error {
 	if err := decode(e, &what); err != nil {
 		return err
 	}
-	r.Cancelled = false
+	r.Cancelled, r.Until = false, what.Until
 	if what.Release {
 		r.Rollouts, r.Released = nil, r.Released+1
 	}
@@ -121,7 +121,7 @@ func (r *Run) submit(e Event) error {
 			s.Batch.Machines[i] = m.as(old.Repairs)
 		}
 	}
-	r.Batch, r.Plan = s.Batch, s.Plan
+	r.Batch, r.Plan, r.Until = s.Batch, s.Plan, s.Until
 	machines := make([]MachineRun, 0, len(s.Batch.Machines))
 	for _, m := range s.Batch.Machines {
 		old := r.Find(m.Name)
@@ -150,7 +150,7 @@ func (p Plan) has(step string) bool {
 
 func (m *MachineRun) apply(e Event, p Plan) error {
 	switch e.Kind {
-	case StepStarted, Intended, Acted, Progressed, Learned, StepEnded, StepFailed, GotStuck, NeedsHands, Broke, MachineOver:
+	case StepStarted, Intended, Acted, Progressed, Learned, StepEnded, StepFailed, GotStuck, NeedsHands, HeldBack, Broke, MachineOver:
 		if e.Attempt != m.Attempt { // of an attempt that a retest has ended
 			return nil
 		}
@@ -174,6 +174,8 @@ func (m *MachineRun) applyStep(e Event, p Plan) error {
 		return m.failed(e, p)
 	case GotStuck, NeedsHands:
 		return m.wait(e)
+	case HeldBack:
+		return m.heldBack(e)
 	case MachineOver:
 		return m.over(e)
 	default: // handled by apply
@@ -386,7 +388,7 @@ func (m *MachineRun) resume(e Event) {
 	if m.Over() {
 		return
 	}
-	m.Stopped, m.Broken, m.Failed = false, false, 0
+	m.Stopped, m.Broken, m.Failed, m.Late = false, false, 0, nil
 	m.set(e, StateRun, OwnerTool, "", "")
 }
 

@@ -69,9 +69,7 @@ func (b *Bench) planMachine(ctx context.Context, batch *Batch, w Workflow, m Mac
 	e, err := b.planEnv(batch, m)
 	if err == nil {
 		defer func() { _ = e.Close() }()
-		if load := int(loadTime(e).Minutes()); load > p.Minutes { // the profile's time is without a soak
-			p.Minutes += load
-		}
+		p.Minutes = burnMinutes(e)
 		err = p.fill(ctx, e, w)
 	}
 	if err != nil {

@@ -40,7 +40,8 @@ type Run struct {
 	Seq       Seq          `json:"seq"`  // of the last event
 	Owner     Owner        `json:"owner,omitzero"`
 	Cancelled bool         `json:"cancelled,omitempty"`
-	Machines  []MachineRun `json:"machines"` // in the order of the batch
+	Until     time.Time    `json:"until,omitzero"` // when work on it ends; zero = when it is done
+	Machines  []MachineRun `json:"machines"`       // in the order of the batch
 
 	Rollouts map[string]Rollout `json:"rollouts,omitempty"` // of changes that go canary first, by model
 	Power    []PowerEvent       `json:"power_events,omitempty"`
@@ -66,11 +67,12 @@ type MachineRun struct {
 	Steps   []StepDone        `json:"steps,omitempty"`   // ended in this attempt
 	Result  burnin.Result     `json:"result,omitempty"`
 	Hands   *Hands            `json:"hands,omitempty"`
-	Faulted bool              `json:"faulted,omitempty"` // only steps that always run are left
-	Stopped bool              `json:"stopped,omitempty"` // a person took its load down
-	Broken  bool              `json:"broken,omitempty"`  // rackproof itself failed on it
-	Repairs []Repaired        `json:"repairs,omitempty"` // before this attempt, all of them
-	Earlier []PastAttempt     `json:"earlier,omitempty"` // attempts before this one
+	Faulted bool              `json:"faulted,omitempty"`  // only steps that always run are left
+	Stopped bool              `json:"stopped,omitempty"`  // a person took its load down, or the run's deadline
+	Late    *PutDown          `json:"put_down,omitempty"` // by the run's deadline
+	Broken  bool              `json:"broken,omitempty"`   // rackproof itself failed on it
+	Repairs []Repaired        `json:"repairs,omitempty"`  // before this attempt, all of them
+	Earlier []PastAttempt     `json:"earlier,omitempty"`  // attempts before this one
 }
 
 // PastAttempt is how an attempt stood when a person asked for the next.

@@ -77,6 +77,7 @@ const (
 	FactLeftOut     = "left_out"      // steps that their condition left out, and why
 	FactSecureBoot  = "secure_boot"   // "on" or "off", as step secure-boot has brought it about
 	FactVolumes     = "raid_volumes"  // RAID volumes as the BMC lists them
+	factTouched     = "touched"       // "yes": a step began to do something that reboots, loads or writes
 	FactPassword    = "bmc_password"  // passwordNew: the BMC takes the batch's new password by now
 )
 
@@ -104,6 +105,9 @@ type StepInfo struct {
 	Backoff time.Duration // before the second try, doubling; 0 = the engine's
 	When    *When         // the machines that it is for; nil = all
 	With    Options       // what the workflow says of it, for steps that take something
+
+	Gentle bool          // neither reboots, loads nor writes: it may begin at any time before a run's deadline
+	Takes  time.Duration // usually, at most; 0 = up to its timeout
 
 	About    string   // what it does, in a few words
 	Needs    []string // steps that must stand before it

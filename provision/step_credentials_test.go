@@ -58,7 +58,7 @@ func (l *ledger) life(b *Bench, m Machine, step Step, logged *strings.Builder) e
 		Run: "job", Attempt: 1, Batch: &Batch{Name: "job", Limits: Limits{Poll: Duration(1e6)}}, Machine: m.withNewPassword(l.facts), Log: log,
 		Facts: l.facts.Clone(), rec: l, intents: maps.Clone(l.intents), open: b.openers(), secrets: b.Secrets,
 	}
-	err := doneDoDone(l.t.Context(), StepInfo{Step: step}, 0, e, nil)
+	err := doneDoDone(l.t.Context(), StepInfo{Step: step}, Task{}, e, nil)
 	_ = e.Close()
 	if err == nil {
 		maps.Copy(l.facts, news(l.facts, e.Facts))

@@ -16,7 +16,7 @@ import (
 // carryOut is Done, Do, Done, as the bench has it.
 func carryOut(t *testing.T, s Step, e *Env) error {
 	t.Helper()
-	return doneDoDone(t.Context(), StepInfo{Step: s}, 0, e, nil)
+	return doneDoDone(t.Context(), StepInfo{Step: s}, Task{}, e, nil)
 }
 
 func TestBIOSIsSetOnceAndWhatWasFoundComesBack(t *testing.T) {

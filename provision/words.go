@@ -95,7 +95,7 @@ func (r *Run) Loaded() (kw, budget float64) {
 		loads[s.Name] = s.Loads
 	}
 	for i := range r.Machines {
-		if m := &r.Machines[i]; m.State == StateRun && m.Try > 0 && loads[m.Step] {
+		if m := &r.Machines[i]; m.State == StateRun && !m.Stopped && m.Try > 0 && loads[m.Step] {
 			kw += m.Machine.LoadedWatts / 1000
 		}
 	}

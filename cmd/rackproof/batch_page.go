@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/rackproof/rackproof/burnin"
 	"github.com/rackproof/rackproof/burnin/report"
@@ -92,6 +93,7 @@ type runJSON struct {
 	report.BatchJSON
 	StepCauses []provision.Cause     `json:"step_causes"` // why machines wait, or a step found them at fault
 	StepTimes  []provision.StepTimes `json:"step_times"`
+	Until      time.Time             `json:"until,omitzero"` // when work on it was to end
 }
 
 // batchJSON gathers what `run --json` prints. A machine that has no report stands in it
@@ -115,5 +117,5 @@ func batchJSON(state string, run *provision.Run, sel provision.Selector) runJSON
 			Findings: []burnin.Finding{}, NotRun: []burnin.NotRun{}, NotTested: []string{}, Evidence: []burnin.EvidenceID{},
 		})
 	}
-	return runJSON{report.NewBatchJSON(run.Batch.Name, js), run.Causes(sel), run.StepTimes(sel)}
+	return runJSON{report.NewBatchJSON(run.Batch.Name, js), run.Causes(sel), run.StepTimes(sel), run.Until}
 }

@@ -234,6 +234,9 @@ func (c *carry) finish(run *provision.Run, sel provision.Selector, interrupted b
 		}
 		a.progress("carry on: rackproof resume %s", run.ID)
 	}
+	for _, line := range late(run, sel) {
+		a.printf("until %s: %s\n", provision.UntilText(run.Until, run.Last), line)
+	}
 	a.printf("%s%s\n", truth(c.evidence(), run, sel), c.summary(run, sel, code))
 	return exitWith(code)
 }

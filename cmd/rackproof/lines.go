@@ -51,7 +51,7 @@ func (l *lines) event(r *provision.Run, e provision.Event) {
 		return
 	}
 	now := string(m.State) + " " + m.Step
-	if m.State != provision.StateRun {
+	if m.State != provision.StateRun || m.Late != nil {
 		now += " " + m.Line()
 	}
 	if l.last[e.Machine] == now {
@@ -59,7 +59,7 @@ func (l *lines) event(r *provision.Run, e provision.Event) {
 	}
 	l.last[e.Machine] = now
 	l.next = time.Now().Add(firstWord)
-	l.print("%s", strings.TrimRight(clock(l.at(e.At))+" "+pad(m.Machine.Name, 12)+" "+pad(short(m.State), 10)+" "+pad(m.Step, 10)+" "+fit(m.Line(), lineWidth), " "))
+	l.print("%s", strings.TrimRight(clock(l.at(e.At))+" "+pad(m.Machine.Name, 12)+" "+pad(tableStyle{}.state(m), 10)+" "+pad(m.Step, 10)+" "+fit(m.Line(), lineWidth), " "))
 }
 
 func (l *lines) close() {

@@ -11,6 +11,7 @@ import (
 func resumeCommand(a *app) *cobra.Command {
 	var sel provision.Selector
 	var on failOn
+	var end string
 	cmd := &cobra.Command{
 		Use:   "resume [RUN]",
 		Short: "Carry a run on: after a crash, a cancel or a stop, or what was STUCK",
@@ -19,12 +20,19 @@ Each step asks its machine first, so nothing happens twice. Without RUN it is th
 newest run. A change that was stopped because machines failed alike is let go on:
 resume says that somebody saw to it.
 
+` + untilHelp + `
+
 Example:
   rackproof resume po4711-r12
+  rackproof resume po4711-r12 --until 06:00
 
 ` + failOnHelp + "\n\n" + exitHelp,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			until, err := a.deadlineOf(end)
+			if err != nil {
+				return err
+			}
 			c, err := a.newCarry()
 			if err != nil {
 				return err
@@ -50,7 +58,7 @@ Example:
 			if sel, err = sel.Named(run); err != nil { // states are about to change
 				return usageError(err, "rackproof status "+string(run.ID))
 			}
-			if err := tellRun(ctx, engine, run.ID, "", provision.Resumed, provision.Resume{Selector: sel, Release: true}); err != nil {
+			if err := tellRun(ctx, engine, run.ID, "", provision.Resumed, provision.Resume{Selector: sel, Release: true, Until: until}); err != nil {
 				return err
 			}
 			if who := c.carriedBy(ctx, engine, run.ID); who != "" {
@@ -60,6 +68,7 @@ Example:
 			return c.run(ctx, run.ID, sel)
 		},
 	}
+	untilFlag(cmd, &end)
 	selectorFlags(cmd, &sel)
 	on.flag(cmd)
 	a.engineFlags(cmd)

@@ -17,6 +17,7 @@ import (
 type runFlags struct {
 	file, plan  string
 	workflow    string
+	until       string
 	yes, again  bool
 	diagnostics bool
 	eraseDisks  int
@@ -43,8 +44,11 @@ serial, UUID or BMC now is asked about; without a terminal --yes decides.
 With --plan the run does exactly what the plan says, or refuses. A run that writes over
 disks wants their number, of all machines together, as --erase-disks.
 
+` + untilHelp + `
+
 --json prints one object at the end: {"schema": "rackproof/batch/1", "name": …, "machines": […],
-"causes": […], "outliers": […], "step_causes": […], "step_times": […]}. The first causes are of
+"causes": […], "outliers": […], "step_causes": […], "step_times": […]}, and "until" where one
+was stated. The first causes are of
 findings, those of steps say why machines wait or stand.
 
 Example:
@@ -52,6 +56,7 @@ Example:
   rackproof run -f batch.yaml --rack R12 --json
   rackproof run -f batch.yaml --workflow burnin
   rackproof run --plan night.plan
+  rackproof run -f batch.yaml --until 06:00
   rackproof run -f batch.yaml --engine temporal --temporal temporal.example.net:7233 --temporal-tls --site fra2 --evidence /srv/rackproof
 
 ` + failOnHelp + "\n\n" + exitHelp,
@@ -66,6 +71,7 @@ Example:
 	fl.IntVar(&f.eraseDisks, "erase-disks", 0, "how many disks the run may write over: exactly as many as its plan tells")
 	fl.BoolVar(&f.diagnostics, "diagnostics", false, "ask a machine that fails for what its vendor's support wants")
 	fl.BoolVar(&f.again, "again", false, "a new run of a batch that is finished")
+	untilFlag(cmd, &f.until)
 	selectorFlags(cmd, &f.sel)
 	f.failOn.flag(cmd)
 	a.engineFlags(cmd)
@@ -81,8 +87,11 @@ func (a *app) runBatch(ctx context.Context, f runFlags) error {
 		planned  *provision.PlanFile
 		batch    *provision.Batch
 		workflow provision.Workflow
-		err      error
 	)
+	until, err := a.deadlineOf(f.until)
+	if err != nil {
+		return err
+	}
 	if f.plan != "" {
 		planned, batch, workflow, err = a.loadPlan(f.plan, f.file)
 	} else {
@@ -91,7 +100,7 @@ func (a *app) runBatch(ctx context.Context, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	batch.Confirmed, batch.Again = f.yes, f.again
+	batch.Confirmed, batch.Again, batch.Until = f.yes, f.again, until
 	batch.Diagnostics.OnFailure = batch.Diagnostics.OnFailure || f.diagnostics
 	c, err := a.newCarry()
 	if err != nil {

@@ -31,6 +31,9 @@ func header(r *provision.Run) string {
 	if t := lastEnd(r); !t.IsZero() {
 		ends = "load ends " + t.Local().Format("Mon 15:04")
 	}
+	if !r.Until.IsZero() {
+		ends = "until " + provision.UntilText(r.Until.Local(), time.Now()) + " · " + ends
+	}
 	return fit(strings.Join([]string{string(r.ID), "spec " + specs(r), power, ends}, " · "), tableWidth) + "\n"
 }
 

@@ -49,6 +49,8 @@ func Run(t *testing.T, open Open) {
 		{"cancel and resume", testCancel},
 		{"stop takes down what it selects", testStop},
 		{"a power event stops the loads of its rack", testPowerEvent},
+		{"a deadline holds back, puts down, and is lifted", testUntil},
+		{"a deadline ends what is under way", testUntilComes},
 		{"hands, then done", testHands},
 		{"stuck, then resumed", testStuck},
 		{"fault skips to the verdict", testFault},

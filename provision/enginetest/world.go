@@ -15,6 +15,8 @@ import (
 
 // World is the machines of a test. It outlives engines, as hardware does.
 type World struct {
+	Takes time.Duration // of a step, as its workflow says; 0 = not said
+
 	mu     sync.Mutex
 	acts   map[string]int // "machine/act": how often it happened
 	faults map[string]string
@@ -186,9 +188,9 @@ func (verdict) Do(_ context.Context, e *provision.Env) (provision.Facts, error) 
 // Workflow is what the suite carries out: three steps that act, one that judges.
 func (w *World) Workflow() provision.Workflow {
 	return provision.Workflow{Name: "test", Steps: []provision.StepInfo{
-		{Step: step{w, "first", []string{"settings", "reset"}}, Timeout: time.Minute, Tries: 2},
-		{Step: step{w, "middle", []string{"boot"}}, Timeout: time.Minute, Tries: 2, Loads: true},
-		{Step: step{w, "last", []string{"handover"}}, Timeout: time.Minute, Tries: 2},
+		{Step: step{w, "first", []string{"settings", "reset"}}, Timeout: time.Minute, Tries: 2, Takes: w.Takes},
+		{Step: step{w, "middle", []string{"boot"}}, Timeout: time.Minute, Tries: 2, Takes: w.Takes, Loads: true},
+		{Step: step{w, "last", []string{"handover"}}, Timeout: time.Minute, Tries: 2, Takes: w.Takes},
 		{Step: verdict{w}, Timeout: time.Minute, Tries: 2, Always: true},
 	}}
 }

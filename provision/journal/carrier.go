@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/rackproof/rackproof/provision"
 )
@@ -174,6 +175,7 @@ type moment struct {
 	plan     provision.Plan
 	rollouts map[string]provision.Rollout
 	released int
+	until    time.Time
 }
 
 func (c *carrier) machine(ctx context.Context, name string) (m moment, err error) {
@@ -186,7 +188,7 @@ func (c *carrier) machine(ctx context.Context, name string) (m moment, err error
 	if found == nil || c.halted() != nil {
 		return m, nil // no state: not runnable
 	}
-	m = moment{*found, c.run.Batch, c.run.Plan, maps.Clone(c.run.Rollouts), c.run.Released}
+	m = moment{*found, c.run.Batch, c.run.Plan, maps.Clone(c.run.Rollouts), c.run.Released, c.run.Until}
 	m.Facts, m.Intents = maps.Clone(m.Facts), maps.Clone(m.Intents)
 	m.Steps, m.Repairs = slices.Clone(m.Steps), slices.Clone(m.Repairs)
 	return m, nil

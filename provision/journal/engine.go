@@ -114,7 +114,7 @@ func (e *Engine) Submit(ctx context.Context, b *provision.Batch, w provision.Wor
 // submission decides what submitting a batch means: a new run, an edit, a resume,
 // or nothing.
 func (e *Engine) submission(ctx context.Context, tx *sql.Tx, last []string, b *provision.Batch, w provision.Workflow) ([]provision.Event, provision.RunID, error) {
-	sub := provision.Submission{Batch: b, Plan: w.Plan()}
+	sub := provision.Submission{Batch: b, Plan: w.Plan(), Until: b.Until}
 	if len(last) == 0 {
 		return e.newRun(ctx, tx, provision.RunID(b.Name), sub)
 	}

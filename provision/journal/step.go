@@ -13,9 +13,12 @@ import (
 // is that of the journal; how the machine fared is in the events.
 func (c *carrier) step(ctx context.Context, now moment, s provision.PlanStep) error {
 	m := now.MachineRun
-	power, slot, err := c.admit(ctx, m, s)
+	power, slot, err := c.admitBy(ctx, now, s)
 	if err != nil {
 		return ended(ctx, err)
+	}
+	if slot == nil { // its turn did not come before the run's deadline
+		return c.tell(ctx, m, s.Name, provision.HeldBack, provision.NotBegun(now.until, s.Name, m.Facts))
 	}
 	defer slot.release()
 	defer power()
@@ -30,7 +33,7 @@ func (c *carrier) step(ctx context.Context, now moment, s provision.PlanStep) er
 	facts, stepErr := c.engine.opt.Worker.Step(ctx, provision.Task{
 		Run: c.id, Batch: now.batch, Plan: now.plan, Machine: m.Machine, Attempt: m.Attempt, Step: s, Try: try,
 		Facts: m.Facts, Intents: m.Intents, Steps: m.Steps, Repairs: m.Repairs,
-		Rollouts: now.rollouts, Released: now.released,
+		Rollouts: now.rollouts, Released: now.released, Until: now.until,
 	}, rec)
 	if ctx.Err() != nil || stepErr != nil && c.halting() {
 		return nil // interrupted: whoever carries it on asks the machine
@@ -52,6 +55,21 @@ func (c *carrier) step(ctx context.Context, now moment, s provision.PlanStep) er
 	power() // who waits for the next try, or for people, holds no place
 	slot.release()
 	return c.failed(ctx, m, s, try, facts, stepErr)
+}
+
+// admitBy is admit until the run's deadline, behind which it gives no place. A step that
+// always runs asks no machine, and has no deadline.
+func (c *carrier) admitBy(ctx context.Context, now moment, s provision.PlanStep) (power func(), slot *place, err error) {
+	if now.until.IsZero() || s.Always {
+		return c.admit(ctx, now.MachineRun, s)
+	}
+	waiting, cancel := context.WithDeadline(ctx, now.until)
+	defer cancel()
+	power, slot, err = c.admit(waiting, now.MachineRun, s)
+	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
+		return nil, nil, nil
+	}
+	return power, slot, err
 }
 
 // admit waits for power and for a place among those worked on at once.

@@ -24,9 +24,18 @@ func (w *machineRun) admitted(ctx workflow.Context) bool {
 	if !w.want(ctx, claimsOf(w.run.Batch, w.start.Run, w.machine(), w.planned())) {
 		return false
 	}
-	granted := false
-	for !granted && w.runnable() {
+	timed, cancel := workflow.WithCancel(ctx)
+	defer cancel()
+	granted, until := false, w.run.Until
+	var due workflow.Future
+	if !until.IsZero() {
+		due = workflow.NewTimer(timed, max(until.Sub(workflow.Now(ctx)), 0))
+	}
+	for !granted && w.runnable() && w.run.Until.Equal(until) && (due == nil || !due.IsReady()) {
 		s := workflow.NewSelector(ctx)
+		if due != nil {
+			s.AddFuture(due, func(workflow.Future) {})
+		}
 		s.AddReceive(w.words, func(workflow.ReceiveChannel, bool) { w.receive(ctx) })
 		s.AddReceive(w.grants, func(workflow.ReceiveChannel, bool) {
 			n := 0
@@ -35,7 +44,8 @@ func (w *machineRun) admitted(ctx workflow.Context) bool {
 		})
 		s.Select(ctx)
 	}
-	return granted && w.runnable()
+	w.late = !granted && due != nil && due.IsReady() && w.run.Until.Equal(until)
+	return (granted || w.late) && w.runnable()
 }
 
 // want asks the limiter. It is false where the limiter is not there, after a pause:

@@ -21,6 +21,7 @@ type turn struct {
 	Attempt int             `json:"attempt"`
 	Step    string          `json:"step"` // "" = all have ended
 	Failed  int             `json:"failed"`
+	Late    bool            `json:"late,omitempty"` // no place came free before the run's deadline
 	Names   names           `json:"names"`
 	Times   times           `json:"times"`
 }
@@ -32,6 +33,7 @@ type machineRun struct {
 	turn   int
 	held   bool // the limiter may hold leases for it
 	wants  int
+	late   bool // its turn did not come before the run's deadline: a worker is to say so
 	grants workflow.ReceiveChannel
 	result string // as the search attribute has it
 }
@@ -131,7 +133,7 @@ func (w *machineRun) step(ctx workflow.Context) {
 	w.turn++
 	t := turn{
 		Version: wireVersion, Turn: w.turn, Run: w.start.Run, Machine: w.start.Machine,
-		Attempt: m.Attempt, Step: m.Step, Failed: m.Failed, Names: w.start.Names, Times: w.start.Times,
+		Attempt: m.Attempt, Step: m.Step, Failed: m.Failed, Late: w.late, Names: w.start.Names, Times: w.start.Times,
 	}
 	own, cancel := workflow.WithCancel(ctx)
 	defer cancel()

@@ -151,6 +151,9 @@ func (l *ledger) claimed(s *shelf) claim {
 
 // try does one try of the step and says how it ended.
 func (s *stepper) try(ctx context.Context, run *provision.Run, m *provision.MachineRun, r *recorder) error {
+	if task := s.task(run, m, 0); r.turn.Late || provision.Due(run.Until, time.Now()) && !task.Step.Always {
+		return r.Record(ctx, provision.HeldBack, provision.NotBegun(run.Until, m.Step, m.Facts))
+	}
 	lease, err := s.lease(ctx, run, m, r.turn)
 	if err != nil {
 		if held, ok := errors.AsType[*provision.HeldError](err); ok {
@@ -213,7 +216,7 @@ func (s *stepper) lease(ctx context.Context, run *provision.Run, m *provision.Ma
 func (s *stepper) task(run *provision.Run, m *provision.MachineRun, try int) provision.Task {
 	t := provision.Task{
 		Run: run.ID, Batch: run.Batch, Plan: run.Plan, Machine: m.Machine.WithSecrets(s.engine.opt.Secrets), Attempt: m.Attempt, Try: try,
-		Facts: m.Facts, Intents: m.Intents, Steps: m.Steps, Repairs: m.Repairs, Rollouts: run.Rollouts, Released: run.Released,
+		Facts: m.Facts, Intents: m.Intents, Steps: m.Steps, Repairs: m.Repairs, Rollouts: run.Rollouts, Released: run.Released, Until: run.Until,
 	}
 	for _, p := range run.Plan.Steps {
 		if p.Name == m.Step {

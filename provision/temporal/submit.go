@@ -19,7 +19,7 @@ import (
 
 // Submit implements provision.Engine.
 func (e *Engine) Submit(ctx context.Context, b *provision.Batch, w provision.Workflow) (provision.RunID, error) {
-	sub := provision.Submission{Batch: b, Plan: w.Plan()}
+	sub := provision.Submission{Batch: b, Plan: w.Plan(), Until: b.Until}
 	id, next, err := e.latest(ctx, b.Name)
 	if err != nil {
 		return "", err
