@@ -44,7 +44,7 @@ func moreEnv(t *testing.T) (*moreBMC, *Env, *memory) {
 
 func doStep(t *testing.T, e *Env, s Step) error {
 	t.Helper()
-	return doneDoDone(t.Context(), StepInfo{Step: s}, Task{}, e, nil)
+	return doneDoDone(t.Context(), StepInfo{Step: s, Gentle: true}, Task{}, e, nil)
 }
 
 func planOf(t *testing.T, e *Env, s Planner) string {
