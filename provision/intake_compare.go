@@ -78,18 +78,15 @@ func compareOrder(l OrderLine, inv redfish.Inventory, power redfish.PowerState) 
 func compareModel(want string, id redfish.Identity) Comparison {
 	here := strings.TrimSpace(id.Manufacturer + " " + id.Model)
 	c := Comparison{Part: "model", Ordered: want, Here: here}
-	switch {
-	case here == "":
+	if here == "" {
 		c.Verdict, c.Text = NotTold, "the BMC tells no model"
-	default:
-		switch c.Verdict = sameName("", want, wordsOf(here, id.SKU)); c.Verdict {
-		case Differs:
-			c.Text = fmt.Sprintf("it is a %s, ordered was %s", here, want)
-		case NotTold:
-			c.Text = fmt.Sprintf("whether %q is %q is not told: compare the sticker", here, want)
-		case AsExpected:
-		}
+		return c
 	}
+	c.Verdict = sameName("", want, wordsOf(here, id.SKU))
+	c.Text = map[Delivered]string{
+		Differs: fmt.Sprintf("it is a %s, ordered was %s", here, want),
+		NotTold: fmt.Sprintf("whether %q is %q is not told: compare the sticker", here, want),
+	}[c.Verdict]
 	return c
 }
 
@@ -165,7 +162,7 @@ func (l listing) compare(items []OrderedPart) []Comparison {
 				fit = append(fit, p)
 			case NotTold:
 				maybe = append(maybe, p)
-			case Differs:
+			default:
 				other = append(other, p)
 			}
 		}
@@ -199,7 +196,6 @@ func namedElse(item OrderedPart, fit, maybe, other []seenPart) (still, not []see
 // judge judges one statement by what fits it, what may fit it, and what does not.
 func (l listing) judge(item OrderedPart, fit, maybe, other []seenPart) (Delivered, string) {
 	all := len(fit) + len(maybe) + len(other)
-	plain := item.Model == "" && item.Size == 0
 	switch {
 	case item.Count == 0 && all == 0:
 		return AsExpected, ""
@@ -207,18 +203,23 @@ func (l listing) judge(item OrderedPart, fit, maybe, other []seenPart) (Delivere
 		return NotTold, fmt.Sprintf("the BMC lists no %s at all%s: count by hand, or let `rackproof run` ask the host", l.kind, l.doubt())
 	case item.Count < 0 && len(other) > 0:
 		return Differs, fmt.Sprintf("not %s: %s", item.Said, labels(other))
-	case item.Count < 0 && len(maybe) > 0, len(fit) < item.Count && len(fit)+len(maybe) >= item.Count:
+	case item.Count < 0 && len(maybe) == 0, len(fit) == item.Count:
+		return AsExpected, ""
+	case len(fit) > item.Count && item.Count >= 0:
+		return l.over(item, len(fit))
+	case len(fit)+len(maybe) >= item.Count:
 		return NotTold, fmt.Sprintf("%d proven to be %s, of %d others it is not told: the BMC says %s", len(fit), item.said(), len(maybe), names(l.kind, maybe))
-	case item.Count < 0:
-		return AsExpected, ""
-	case len(fit) > item.Count && plain && (l.kind == KindDrive || l.kind == KindNIC):
-		return NotTold, fmt.Sprintf("%d listed, ordered were %d: those on the board may be among them; say which were ordered, such as %q", len(fit), item.Count, fmt.Sprintf("%d x MODEL", item.Count))
-	case len(fit) > item.Count:
-		return Differs, fmt.Sprintf("%d of %d %s: more than ordered", len(fit), item.Count, plural(item.Count, l.kind))
-	case len(fit) == item.Count:
-		return AsExpected, ""
 	}
 	return l.short(item, len(fit)+len(maybe), other)
+}
+
+// over says what more parts than ordered mean. Ports and drives on the board are listed
+// beside those that were ordered.
+func (l listing) over(item OrderedPart, n int) (Delivered, string) {
+	if item.Model == "" && item.Size == 0 && (l.kind == KindDrive || l.kind == KindNIC) {
+		return NotTold, fmt.Sprintf("%d listed, ordered were %d: those on the board may be among them; say which were ordered, such as %q", n, item.Count, fmt.Sprintf("%d x MODEL", item.Count))
+	}
+	return Differs, fmt.Sprintf("%d of %d %s: more than ordered", n, item.Count, plural(item.Count, l.kind))
 }
 
 // short says what fewer parts than ordered mean.

@@ -158,18 +158,9 @@ func ParseOrder(file string, raw []byte) (*Order, error) {
 
 // decodeText gives a file's text without a byte order mark.
 func decodeText(raw []byte) (string, error) {
-	var order binary.ByteOrder
-	switch {
-	case len(raw) >= 2 && raw[0] == 0xff && raw[1] == 0xfe:
-		order, raw = binary.LittleEndian, raw[2:]
-	case len(raw) >= 2 && raw[0] == 0xfe && raw[1] == 0xff:
-		order, raw = binary.BigEndian, raw[2:]
-	case len(raw) >= 2 && raw[0] != 0 && raw[1] == 0:
-		order = binary.LittleEndian
-	case len(raw) >= 2 && raw[0] == 0 && raw[1] != 0:
-		order = binary.BigEndian
-	default:
-		return strings.TrimPrefix(string(raw), "\ufeff"), nil
+	order := byteOrder(raw)
+	if order == nil {
+		return strings.TrimPrefix(string(raw), mark), nil
 	}
 	if len(raw)%2 != 0 {
 		return "", errors.New("UTF-16 with an odd number of bytes: the file was cut")
@@ -178,7 +169,25 @@ func decodeText(raw []byte) (string, error) {
 	for i := range units {
 		units[i] = order.Uint16(raw[2*i:])
 	}
-	return string(utf16.Decode(units)), nil
+	return strings.TrimPrefix(string(utf16.Decode(units)), mark), nil
+}
+
+// mark is what may stand before a text and tells its encoding.
+const mark = "\ufeff"
+
+// byteOrder is that of a text in UTF-16, by its mark or by the zero byte of its first
+// letter; nil for any other text.
+func byteOrder(raw []byte) binary.ByteOrder {
+	if len(raw) < 2 {
+		return nil
+	}
+	switch first, second := raw[0], raw[1]; {
+	case first == 0xff && second == 0xfe, first != 0 && second == 0:
+		return binary.LittleEndian
+	case first == 0xfe && second == 0xff, first == 0 && second != 0:
+		return binary.BigEndian
+	}
+	return nil
 }
 
 type orderReader struct {

@@ -28,29 +28,11 @@ var sizeUnits = map[PartKind]map[string]float64{
 func (r *orderReader) parts(f orderField, column, cell string, stated map[PartKind][]OrderedPart) {
 	var list []OrderedPart
 	for _, words := range splitMany(cell) {
-		p := OrderedPart{Kind: f.kind, Count: -1, Said: words}
-		if m := manyOf.FindStringSubmatch(words); m != nil {
-			p.Count, _ = strconv.Atoi(m[1])
-			words = m[2]
+		p, ok := f.part(words)
+		if !ok {
+			r.problem(r.line, 1, "column %s says %.40q: want how many, such as 8 or 8 x 3.84 TB", column, cell)
+			return
 		}
-		switch {
-		case p.Count < 0 && f.size == 0 && bare.MatchString(words):
-			n, err := strconv.Atoi(words)
-			if err != nil {
-				r.problem(r.line, 1, "column %s says %.40q: want how many, such as 8 or 8 x 3.84 TB", column, cell)
-				return
-			}
-			p.Count, words = n, ""
-		case f.size != 0 && bare.MatchString(words):
-			p.Size, words = decimal(words)*f.size, ""
-		}
-		if m := sizeWord.FindStringSubmatch(words); m != nil {
-			if unit := sizeUnits[f.kind][strings.ToLower(m[2])]; unit != 0 {
-				p.Size = decimal(m[1]) * unit
-				words = strings.Replace(words, m[0], " ", 1)
-			}
-		}
-		p.Model = strings.Join(strings.Fields(words), " ")
 		list = append(list, p)
 	}
 	had := stated[f.kind]
@@ -70,6 +52,35 @@ func (r *orderReader) parts(f orderField, column, cell string, stated map[PartKi
 	a.Count, a.Size = max(a.Count, b.Count), max(a.Size, b.Size)
 	a.Model = strings.TrimSpace(a.Model + " " + b.Model)
 	a.Said += ", " + b.Said
+}
+
+// part reads one statement; false where it is a number that counts nothing.
+func (f orderField) part(words string) (OrderedPart, bool) {
+	p := OrderedPart{Kind: f.kind, Count: -1, Said: words}
+	if m := manyOf.FindStringSubmatch(words); m != nil {
+		p.Count, _ = strconv.Atoi(m[1])
+		words = m[2]
+	}
+	if bare.MatchString(words) {
+		switch {
+		case f.size != 0:
+			p.Size, words = decimal(words)*f.size, ""
+		case p.Count < 0:
+			n, err := strconv.Atoi(words)
+			if err != nil {
+				return p, false
+			}
+			p.Count, words = n, ""
+		}
+	}
+	if m := sizeWord.FindStringSubmatch(words); m != nil {
+		if unit := sizeUnits[f.kind][strings.ToLower(m[2])]; unit != 0 {
+			p.Size = decimal(m[1]) * unit
+			words = strings.Replace(words, m[0], " ", 1)
+		}
+	}
+	p.Model = strings.Join(strings.Fields(words), " ")
+	return p, true
 }
 
 // splitMany cuts "8 x A + 2 x B" into its statements.

@@ -105,29 +105,13 @@ func (b *Bench) bondOf(run *Run, m *MachineRun) Bond {
 // knows the machine from now on.
 func (r *Rebound) agree(m Machine, id redfish.Identity, wish RebindWish) error {
 	shows := serials(id) + ", UUID " + or(id.UUID, "none") + ", BMC MAC " + or(id.BMCMAC, "none")
-	member, isSerial := id.Match(wish.As)
-	mac := redfish.CleanMAC(wish.As)
-	switch {
-	case isSerial, id.UUID != "" && sameUUID(id.UUID, wish.As), mac != "" && mac == id.BMCMAC:
-	default:
+	if !isSaid(id, wish.As) {
 		return &RebindError{
 			Why:  fmt.Sprintf("you read %s at %s, and BMC %s shows %s: it is another machine, or the number is another one", wish.As, m.at(), r.Is.BMC, shows),
 			Next: "compare the sticker and the BMC cable; --as takes a serial number, the UUID or the BMC's MAC",
 		}
 	}
-	_, stays := id.Match(m.Serial)
-	switch {
-	case stays: // that of the chassis, as a rule
-		r.Is.Serial = m.Serial
-	case isSerial && member != "asset_tag" && member != "sku":
-		for _, s := range []string{id.ServiceTag, id.SystemSerial, id.ChassisSerial, id.BoardSerial} {
-			if strings.EqualFold(s, strings.TrimSpace(wish.As)) {
-				r.Is.Serial = s // as the BMC writes it
-			}
-		}
-	case m.Serial != "":
-		r.Is.Serial = r.Is.SeenSerial
-	}
+	r.Is.Serial = r.serialOf(m, id, wish.As)
 	if m.UUID != "" || r.Is.Serial == "" {
 		r.Is.UUID = id.UUID
 	}
@@ -143,6 +127,33 @@ func (r *Rebound) agree(m Machine, id redfish.Identity, wish RebindWish) error {
 		return &RebindError{Why: fmt.Sprintf("%s is known by this already: %s", m.Name, shows), Next: "rackproof retest " + m.Name}
 	}
 	return nil
+}
+
+// isSaid reports whether a BMC shows the number that a person read.
+func isSaid(id redfish.Identity, number string) bool {
+	if _, ok := id.Match(number); ok {
+		return true
+	}
+	mac := redfish.CleanMAC(number)
+	return id.UUID != "" && sameUUID(id.UUID, number) || mac != "" && mac == id.BMCMAC
+}
+
+// serialOf is the serial number by which the batch knows the machine from now on: the old
+// one where it stays, as that of the chassis does, else the one that the person read, as
+// the BMC writes it, else the one that the BMC shows.
+func (r *Rebound) serialOf(m Machine, id redfish.Identity, number string) string {
+	if _, stays := id.Match(m.Serial); stays {
+		return m.Serial
+	}
+	for _, s := range []string{id.ServiceTag, id.SystemSerial, id.ChassisSerial, id.BoardSerial} {
+		if s != "" && strings.EqualFold(s, strings.TrimSpace(number)) {
+			return s
+		}
+	}
+	if m.Serial == "" {
+		return ""
+	}
+	return r.Is.SeenSerial
 }
 
 // foreign refuses an identity that another machine of the run has: by the batch, or as
