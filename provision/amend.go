@@ -8,7 +8,7 @@ func Amend(run *Run, sub Submission) (out []Event, err error) {
 	if len(edit.Identity) > 0 && !sub.Batch.Confirmed {
 		return nil, &EditError{Run: run.ID, Edit: edit}
 	}
-	if len(edit.Added)+len(edit.Judged) > 0 || edit.Unknown || !edit.Empty() && !run.Finished() {
+	if len(edit.Added)+len(edit.Judged) > 0 || edit.Unknown || (!edit.Empty() || replanned(run, sub.Batch)) && !run.Finished() {
 		ev, err := NewEvent(run.ID, "", Edited, sub)
 		if err != nil {
 			return nil, err

@@ -37,6 +37,9 @@ type Batch struct {
 	Resolved map[string][]byte `json:"resolved,omitempty"`
 	// Arrived is what the run before found on each machine, for what puts it back.
 	Arrived map[string]Facts `json:"arrived,omitempty"`
+	// Planned is what the run may change on each machine, where it holds to a plan file
+	// (PlanFile.Held); nil = it holds to none. Submitted again without, it stays.
+	Planned map[string][]Change `json:"planned,omitempty"`
 	// Source is the file that the batch was read from.
 	Source string `json:"source,omitempty"`
 	// Confirmed says that a person agreed to machines of an open run changing

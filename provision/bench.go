@@ -132,6 +132,9 @@ func doneDoDone(ctx context.Context, info StepInfo, t Task, e *Env, brake *Brake
 	}
 	failed := e.touches(ctx, info)
 	done, err = within(ctx, timeout, info.Step, e, func(ctx context.Context, s Step, e *Env) (bool, error) {
+		if err := e.asPlanned(ctx, info); err != nil {
+			return false, err
+		}
 		facts, err := s.Do(ctx, e)
 		maps.Copy(e.Facts, facts)
 		if err != nil {
@@ -153,6 +156,10 @@ func doneDoDone(ctx context.Context, info StepInfo, t Task, e *Env, brake *Brake
 // changed tells run and brake how a change went. It is durable before others
 // follow.
 func (e *Env) changed(ctx context.Context, brake *Brake, model string, err error) {
+	if errors.Is(err, errNotPlanned) { // it says nothing of the change
+		brake.Leave(model, e.Machine.Name, "", true)
+		return
+	}
 	why := cause(e.secrets.clean(err), e.Machine)
 	if ctx.Err() == nil {
 		if rerr := e.rec.Record(ctx, ChangeEnded, ChangeResult{Model: model, Cause: why}); rerr != nil {

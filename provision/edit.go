@@ -95,10 +95,13 @@ func otherMachine(o, m Machine) string {
 	return ""
 }
 
+// replanned reports whether b holds the run to another plan file than before.
+func replanned(r *Run, b *Batch) bool { return b.Planned != nil && !same(r.Batch.Planned, b.Planned) }
+
 // settings is a batch without its machines and what hangs on them.
 func settings(b *Batch) Batch {
 	s := *b
-	s.Machines, s.Resolved, s.Arrived, s.Source = nil, nil, nil, ""
+	s.Machines, s.Resolved, s.Arrived, s.Planned, s.Source = nil, nil, nil, nil, ""
 	return s
 }
 

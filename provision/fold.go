@@ -115,6 +115,9 @@ func (r *Run) submit(e Event) error {
 			}
 			s.Batch.Resolved[sha] = b
 		}
+		if s.Batch.Planned == nil {
+			s.Batch.Planned = r.Batch.Planned
+		}
 	}
 	for i, m := range s.Batch.Machines {
 		if old := r.Find(m.Name); old != nil {

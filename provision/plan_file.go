@@ -55,7 +55,7 @@ func NewPlanFile(b *Batch, w Workflow, file, version string, plans []MachinePlan
 // sum is the hash of what a batch says, however its file is written.
 func (b *Batch) sum() (string, error) {
 	plain := *b
-	plain.Source, plain.Arrived = "", nil
+	plain.Source, plain.Arrived, plain.Planned = "", nil, nil
 	text, err := json.Marshal(plain)
 	if err != nil {
 		return "", fmt.Errorf("batch %s: %w", b.Name, err)

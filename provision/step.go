@@ -101,6 +101,7 @@ type StepInfo struct {
 	Always  bool // runs also after a fault, and when a machine is judged again: the report. It asks neither BMC nor host
 	Loads   bool // draws full power: waits for the rack's budget
 	Canary  bool // changes many machines alike: 1, then 3, then the rest, with a brake
+	Planned bool // where the run holds to a plan file, it changes only what that says
 
 	Backoff time.Duration // before the second try, doubling; 0 = the engine's
 	When    *When         // the machines that it is for; nil = all

@@ -366,10 +366,10 @@ func (biosSettings) Plan(ctx context.Context, e *Env) ([]Change, error) {
 	if len(out) > 0 {
 		if e.Facts[FactCarried] == "" {
 			e.Facts[FactCarried] = "bios"
-			out = append(out, Change{Step: "bios", What: "reset", Want: "1"})
+			out = append(out, Change{Step: "bios", What: changeReset, Want: "1"})
 		}
 		for range redfish.Rounds(changes) - 1 {
-			out = append(out, Change{Step: "bios", What: "reset", Want: "once more, where its BMC sets what depends on other settings only after them"})
+			out = append(out, Change{Step: "bios", What: changeReset, Want: "once more, where its BMC sets what depends on other settings only after them"})
 		}
 	}
 	return out, nil

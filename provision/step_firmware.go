@@ -381,7 +381,7 @@ func (s firmwareUpdate) Plan(ctx context.Context, e *Env) ([]Change, error) {
 		e.Facts[FactCarried] = stepFirmware
 	}
 	if resets == "host" || resets == "ac" {
-		out = append(out, Change{Step: stepFirmware, What: "reset", Want: "1"})
+		out = append(out, Change{Step: stepFirmware, What: changeReset, Want: "1"})
 	}
 	return out, nil
 }

@@ -67,5 +67,5 @@ func (restoreBIOS) Plan(ctx context.Context, e *Env) ([]Change, error) {
 	for _, ch := range changes {
 		out = append(out, Change{Step: "restore-bios", What: or(ch.Display, ch.Attribute), Now: fmt.Sprint(ch.Now), Want: fmt.Sprint(ch.Want)})
 	}
-	return append(out, Change{Step: "restore-bios", What: "reset", Want: "1"}), nil
+	return append(out, Change{Step: "restore-bios", What: changeReset, Want: "1"}), nil
 }

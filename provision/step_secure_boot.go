@@ -111,5 +111,5 @@ func (s secureBoot) Plan(ctx context.Context, e *Env) ([]Change, error) {
 	for _, ch := range changes {
 		out = append(out, Change{Step: s.Name(), What: or(ch.Display, ch.Attribute), Now: fmt.Sprint(ch.Now), Want: fmt.Sprint(ch.Want)})
 	}
-	return append(out, Change{Step: s.Name(), What: "reset", Want: "1"}), nil
+	return append(out, Change{Step: s.Name(), What: changeReset, Want: "1"}), nil
 }

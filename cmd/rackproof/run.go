@@ -41,8 +41,9 @@ serial, UUID or BMC now is asked about; without a terminal --yes decides.
 
 ` + workflowHelp() + `
 
-With --plan the run does exactly what the plan says, or refuses. A run that writes over
-disks wants their number, of all machines together, as --erase-disks.
+With --plan the run does exactly what the plan says, or refuses; a machine on which a step
+would change anything else by then is left alone and waits. A run that writes over disks
+wants their number, of all machines together, as --erase-disks.
 
 ` + untilHelp + `
 
@@ -109,6 +110,9 @@ func (a *app) runBatch(ctx context.Context, f runFlags) error {
 	c.failOn = &f.failOn
 	if f.sel, err = c.chosen(ctx, planned, batch, workflow, f.sel); err != nil {
 		return err
+	}
+	if planned != nil {
+		batch.Planned = planned.Held()
 	}
 	if err := c.agreeToErase(ctx, erasedBy(planned, batch, workflow, f.sel), f, batch.Name); err != nil {
 		return err
