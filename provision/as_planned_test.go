@@ -37,7 +37,7 @@ func TestStepHoldsToThePlan(t *testing.T) {
 			}
 			info, _ := Workflow{Steps: Steps()}.Find("bios")
 			brake := NewBrake(map[string]int{e.Machine.model(): 10})
-			err := doneDoDone(t.Context(), info, 0, e, brake)
+			err := doneDoDone(t.Context(), info, Task{}, e, brake)
 			if c.says == "" {
 				if err != nil || f.attrs["IOMMU"] != "Disabled" {
 					t.Errorf("%v, BIOS %v", err, f.attrs)

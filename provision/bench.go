@@ -130,11 +130,13 @@ func doneDoDone(ctx context.Context, info StepInfo, t Task, e *Env, brake *Brake
 		}
 		defer func() { e.changed(ctx, brake, model, err) }()
 	}
+	if _, err := within(ctx, timeout, info.Step, e, func(ctx context.Context, _ Step, e *Env) (bool, error) {
+		return true, e.asPlanned(ctx, info)
+	}); err != nil {
+		return err
+	}
 	failed := e.touches(ctx, info)
 	done, err = within(ctx, timeout, info.Step, e, func(ctx context.Context, s Step, e *Env) (bool, error) {
-		if err := e.asPlanned(ctx, info); err != nil {
-			return false, err
-		}
 		facts, err := s.Do(ctx, e)
 		maps.Copy(e.Facts, facts)
 		if err != nil {

@@ -49,10 +49,10 @@ func TestConsentOfTheBatch(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			e := &Env{Machine: Machine{BMC: "10.0.0.1", WriteDisks: c.disks}, Batch: &Batch{}, Profile: &profiles.Profile{}, Spec: c.spec, Facts: Facts{FactProof: c.proof}}
 			_, err := e.permit(t.Context(), burnIn{}, nil)
-		if c.proof != "" {
-			err = nil // permit_test.go looks at it
-		}
-		got := consent(e, err)
+			if c.proof != "" {
+				err = nil // permit_test.go looks at it
+			}
+			got := consent(e, err)
 			if !slices.Equal(got.Disks, c.want) || !strings.HasPrefix(got.Refused, c.refused) || (c.refused == "") != (got.Refused == "") {
 				t.Errorf("consent %+v, want %q refused for %q", got, c.want, c.refused)
 			}
