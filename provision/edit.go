@@ -29,9 +29,7 @@ func Compare(r *Run, b *Batch) Edit {
 	var e Edit
 	for _, m := range b.Machines {
 		old := r.Find(m.Name)
-		if old != nil {
-			m = m.as(old.Repairs)
-		}
+		m = r.known(m)
 		known, _ := r.Batch.Find(m.Name)
 		e.Unknown = e.Unknown || old != nil && old.Over() && !same(known, m)
 		switch {

@@ -120,9 +120,7 @@ func (r *Run) submit(e Event) error {
 		}
 	}
 	for i, m := range s.Batch.Machines {
-		if old := r.Find(m.Name); old != nil {
-			s.Batch.Machines[i] = m.as(old.Repairs)
-		}
+		s.Batch.Machines[i] = r.known(m)
 	}
 	r.Batch, r.Plan, r.Until = s.Batch, s.Plan, s.Until
 	machines := make([]MachineRun, 0, len(s.Batch.Machines))

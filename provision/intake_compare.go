@@ -72,6 +72,9 @@ func compareOrder(l OrderLine, inv redfish.Inventory, power redfish.PowerState) 
 		}
 		out = append(out, seen.compare(items)...)
 	}
+	for _, p := range l.Strange {
+		out = append(out, Comparison{Part: string(p.Kind), Ordered: p.Said, Verdict: NotTold, Text: fmt.Sprintf("column %s is not understood: compare it by hand, or take it out of the table", p.Said)})
+	}
 	return append(out, unhealthy(inv)...)
 }
 

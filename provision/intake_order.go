@@ -33,6 +33,9 @@ type OrderLine struct {
 	BMC    string // address, where it is known beforehand
 	Parts  []OrderedPart
 
+	// Strange are statements about parts that are not understood: nothing proves them.
+	Strange []OrderedPart
+
 	// Also are further serial numbers of it, and Factory what a record of it has, where
 	// that is compared instead of an order.
 	Also    []string
@@ -80,6 +83,8 @@ type orderField struct {
 	line func(*orderReader, *OrderLine, string) // of the machine itself
 	kind PartKind                               // of parts
 	size float64                                // a bare number is a size, in this unit; 0 = a count
+
+	strange bool // it is about these parts, and what of them is not understood
 }
 
 // orderColumns are the headings that are understood, in lower case with letters and
@@ -122,6 +127,23 @@ func orderTable() map[string]orderField {
 	sized(KindDrive, 1e9, "drivegb diskgb ssdgb nvmegb drivesizegb")
 	sized(KindPSU, 1, "psuw psuwatt psuwatts psupower")
 	return t
+}
+
+// strangeColumn is a column whose name begins as that of a part.
+func strangeColumn(name string) orderField {
+	for _, kind := range partKinds {
+		for _, word := range strangeWords[kind] {
+			if strings.HasPrefix(name, word) {
+				return orderField{kind: kind, strange: true}
+			}
+		}
+	}
+	return orderField{}
+}
+
+var strangeWords = map[PartKind][]string{
+	KindCPU: {"cpu", "processor"}, KindGPU: {"gpu", "accelerator"}, KindDIMM: {"dimm"}, KindMemory: {"memory", "ram"},
+	KindDrive: {"drive", "disk", "ssd", "nvme"}, KindNIC: {"nic", "network"}, KindPSU: {"psu", "powersupp"},
 }
 
 // heading reduces the name of a column to what counts of it.
@@ -255,7 +277,10 @@ func (r *orderReader) head(cells []string) bool {
 	has := false
 	for _, name := range cells {
 		f, known := orderColumns[heading(name)]
-		if !known && strings.TrimSpace(name) != "" {
+		if !known {
+			f = strangeColumn(heading(name))
+		}
+		if !known && !f.strange && strings.TrimSpace(name) != "" {
 			r.order.Ignored = append(r.order.Ignored, strings.TrimSpace(name))
 		}
 		r.columns = append(r.columns, f)
@@ -285,6 +310,8 @@ func (r *orderReader) row(cells []string, seen map[string]int) {
 		switch f := r.columns[i]; {
 		case f.line != nil:
 			f.line(r, &l, cell)
+		case f.strange:
+			l.Strange = append(l.Strange, OrderedPart{Kind: f.kind, Count: -1, Said: strings.TrimSpace(r.names[i]) + ": " + cell})
 		case f.kind != "":
 			r.parts(f, strings.TrimSpace(r.names[i]), cell, stated)
 		}

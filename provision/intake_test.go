@@ -167,6 +167,8 @@ func TestCompareOrder(t *testing.T) {
 		{"drives", "8", redfish.Inventory{Drives: drives(10, tb384)}, false, NotTold, "10 listed, ordered were 8"},
 		{"nics", "2 x ConnectX-7", redfish.Inventory{NICs: nics}, false, AsExpected, ""},
 		{"nics", "3 x ConnectX-7", redfish.Inventory{NICs: nics}, false, Differs, "2 of 3 NICs are ConnectX-7; the rest: 1 x X550"},
+		{"gpu cnt", "8", redfish.Inventory{GPUs: gpus}, false, NotTold, "column gpu cnt: 8 is not understood"},
+		{"price", "8", redfish.Inventory{GPUs: gpus}, false, AsExpected, ""},
 		{"psus", "2", redfish.Inventory{PSUs: []redfish.PSU{{Part: redfish.Part{Label: "PSU1"}}}}, true, Differs, "1 of 2 PSUs: 1 missing; listed are PSU1"},
 		{"psus", "1", redfish.Inventory{PSUs: []redfish.PSU{{Part: redfish.Part{Label: "PSU1", Health: "Critical"}}}}, false, Differs, "PSU PSU1: the BMC calls it Critical; is its cord in?"},
 	} {

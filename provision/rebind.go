@@ -99,6 +99,14 @@ func (m Machine) as(repairs []Repaired) Machine {
 	return m
 }
 
+// known is a machine of a batch file as the run knows it.
+func (r *Run) known(m Machine) Machine {
+	if old := r.Find(m.Name); old != nil {
+		return m.as(old.Repairs)
+	}
+	return m
+}
+
 // rebind takes the word of a person that a machine is known by something else. It begins
 // a new attempt: whatever was proven was proven of another board, and so is the pair of
 // BMC and host. Of a machine that is under way the word comes too late.

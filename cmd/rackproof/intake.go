@@ -33,7 +33,9 @@ machine. Its first line names the columns, in any order and spelling that is com
 serial (or service tag; needed), name, rack, u, model, bmc; and of parts: cpus, gpus,
 dimms, memory, drives, nics, psus, also as "GPU count", "GPU model", "DIMM size (GiB)",
 "PSU W". A cell says how many, what, or both: 8, H100, 32 x 64 GB, 8 x 3.84 TB + 2 x
-960 GB. Columns that are not understood are named and compared with nothing.
+960 GB. Columns that are not understood are named and compared with nothing; one whose
+name begins as a part's ("GPU cnt") is unknown on every machine, until it is renamed or
+taken out.
 
 Each machine is found by its serial wherever it answers: at the addresses of a batch
 (-f, with its logins), of the column bmc, and where else is said, as with discover:
