@@ -3,9 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"database/sql"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -20,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rackproof/rackproof/burnin"
 	"github.com/rackproof/rackproof/burnin/report"
 	"github.com/rackproof/rackproof/provision"
 	"github.com/rackproof/rackproof/provision/simrack"
@@ -51,50 +47,77 @@ func killSeed(t *testing.T) uint64 {
 	return seed
 }
 
-// killed says how often rackproof is killed in one run, and in how many runs:
-// 28 times in all, 56 with RACKPROOF_PROVE=1, twice in -short.
-func killed() (perRun, runs int) {
+// kills says how often rackproof is killed: 25 times, 500 with RACKPROOF_PROVE=1, twice in -short.
+func kills() int {
 	switch {
 	case os.Getenv("RACKPROOF_PROVE") == "1":
-		return 7, 8
+		return 500
 	case testing.Short():
-		return 2, 1
+		return 2
 	}
-	return 7, 4
+	return 25
+}
+
+// killFaults are those of the batch that is killed, a machine each: what hardware has, and BMCs that
+// lose an answer, show the power of a moment ago, work by tasks or give few sessions.
+var killFaults = []string{
+	"", "gpu-x8", "crossed-cables", "dimm-missing", "lost-response=bios.stage*1",
+	"", "nvlink-down", "xid79", "nvlink-sometimes", "lost-response=boot.set*1",
+	"", "ecc-uncorrected", "driver-mismatch", "fan-dead", "stale-power",
+	"", "nvme-worn", "gpu-power-low", "session-limit", "bios-task",
 }
 
 // rackproof that is killed at any moment, with the power lost, and started again comes to the results of
-// one that was left alone, and does nothing twice.
+// one that was left alone, and does nothing twice: one batch of 20 machines over as many lives as it
+// takes, then the next.
 func TestKilledAndResumed(t *testing.T) {
-	alone := newKillRun(t, 0)
-	began := time.Now()
-	if code := alone.rackproof(0); code != exitHardware {
-		t.Fatalf("undisturbed: exit %d, want %d\n%s", code, exitHardware, alone.output)
-	}
-	took := time.Since(began)
-	want := alone.outcome()
-	perRun, runs := killed()
-	for i := range runs {
-		t.Run(fmt.Sprintf("seed%d", i), func(t *testing.T) {
-			t.Parallel()
-			moments := rand.New(rand.NewPCG(killSeed(t), uint64(i)))
-			k := newKillRun(t, uint64(i+1))
-			for kills := 0; kills < perRun; {
-				life := 50*time.Millisecond + time.Duration(moments.Int64N(int64(took)/2))
-				code := k.rackproof(life)
-				if code < 0 {
-					kills++
-					t.Logf("kill %d: after %s", kills, life)
-					k.tear(moments)
-					k.whole()
-					continue
+	seed, left := killSeed(t), kills()
+	t.Logf("RACKPROOF_KILL_SEED=%d", seed)
+	alone, done := newKillBatch(t), make(chan int, 1)
+	go func() { done <- alone.rackproof(0) }() // beside the first of those that are killed
+	want := sync.OnceValue(func() outcome {
+		if code := <-done; code != exitHardware {
+			t.Fatalf("undisturbed: exit %d, want %d\n%s", code, exitHardware, alone.output)
+		}
+		return alone.outcome()
+	})
+	moments := rand.New(rand.NewPCG(seed, 20))
+	batches, lives, early := 0, 0, 0
+	for ; left > 0 && !t.Failed(); batches++ {
+		t.Run(fmt.Sprintf("batch%d", batches), func(t *testing.T) {
+			k := newKillBatch(t)
+			seen := witness{killRun: k}
+			for code := -1; code < 0 && !t.Failed(); {
+				life := lifetime(moments, left)
+				lives++
+				if code = k.rackproof(life); code >= 0 {
+					k.check(code, want())
+					return
 				}
-				k.check(code, want)
-				k = newKillRun(t, uint64(runs+kills+1)) // it ended first: the rest of the kills hit another run
+				left--
+				k.tear(moments)
+				if !seen.look(left%10 == 0) {
+					early++
+				}
+				t.Logf("%d kills left: ended after %s, %s", left, life.Round(time.Millisecond), seen.stand())
 			}
-			k.check(k.rackproof(0), want)
+			t.Logf("the last life said:\n%s", k.output)
 		})
 	}
+	t.Logf("measured: killed in %d of %d lives of %d batches of %d machines, %d times before the batch was written down",
+		kills()-left, lives, batches, len(killFaults), early)
+}
+
+// lifetime is how long a life is to be: every fourth ends while the program begins, and the one after
+// the last kill is left alone (0).
+func lifetime(moments *rand.Rand, left int) time.Duration {
+	switch {
+	case left == 0:
+		return 0
+	case moments.IntN(4) == 0:
+		return time.Millisecond + time.Duration(moments.Int64N(int64(200*time.Millisecond)))
+	}
+	return 200*time.Millisecond + time.Duration(moments.Int64N(int64(2500*time.Millisecond)))
 }
 
 // check compares a run that has ended with one that was left alone.
@@ -134,7 +157,8 @@ type killRun struct {
 	t      *testing.T
 	rack   *simrack.Rack
 	dir    string
-	output []byte // of the last life
+	began  time.Time // of the last life
+	output []byte    // of the last life
 }
 
 func newKillRun(t *testing.T, seed uint64) *killRun {
@@ -142,6 +166,16 @@ func newKillRun(t *testing.T, seed uint64) *killRun {
 	return newRackRun(t, simrack.Options{Seed: 100 + seed, Machines: []simrack.MachineSpec{
 		{Name: "good"}, {Name: "narrow", Fault: "gpu-x8"}, {Name: "crossed", Fault: "crossed-cables"},
 	}})
+}
+
+// newKillBatch is the batch of killFaults.
+func newKillBatch(t *testing.T) *killRun {
+	t.Helper()
+	opts := simrack.Options{Seed: 100, Load: 3 * time.Second}
+	for i, fault := range killFaults {
+		opts.Machines = append(opts.Machines, simrack.MachineSpec{Name: fmt.Sprintf("m%02d", i), Fault: fault})
+	}
+	return newRackRun(t, opts)
 }
 
 // newRackRun is a batch of any rack.
@@ -166,6 +200,7 @@ func (k *killRun) state() string { return filepath.Join(k.dir, "state") }
 // when it was killed.
 func (k *killRun) rackproof(life time.Duration) int {
 	k.t.Helper()
+	k.began = time.Now().Add(-time.Second) // file systems are not exact to the moment
 	p := k.start("run", "-f", k.batch(), "--yes")
 	if life > 0 {
 		timer := time.AfterFunc(life, func() { _ = p.cmd.Process.Kill() })
@@ -250,65 +285,6 @@ func (k *killRun) results() map[string]string {
 		}
 	}
 	return all
-}
-
-// tear makes the kill a loss of power while the next event was written: behind what is
-// committed, the journal's WAL has a page that is cut anywhere and half of something else.
-func (k *killRun) tear(moments *rand.Rand) {
-	k.t.Helper()
-	const header, frame = 32, 24 + 4096
-	path := filepath.Join(k.state(), "journal.db-wal")
-	wal, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(wal) < header+frame {
-		return // nothing was written since it was last copied back
-	}
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	frames := (len(wal) - header) / frame
-	torn := bytes.Clone(wal[header+(frames-1)*frame:][:frame]) // with the salt of its time
-	for i := 24 + moments.IntN(frame-24); i < frame; i++ {
-		torn[i] ^= 0x5a
-	}
-	wal = append(wal[:header+frames*frame], torn[:1+moments.IntN(frame)]...)
-	if err := os.WriteFile(path, wal, 0o600); err != nil {
-		k.t.Fatal(err)
-	}
-}
-
-// whole looks at the state folder as a killed rackproof left it: the journal is
-// sound, and no file is half written.
-func (k *killRun) whole() {
-	k.t.Helper()
-	journal := filepath.Join(k.state(), "journal.db")
-	if _, err := os.Stat(journal); errors.Is(err, fs.ErrNotExist) {
-		return // killed before it made one
-	}
-	db, err := sql.Open("sqlite", journal)
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
-	var word string
-	if err := db.QueryRowContext(k.t.Context(), "PRAGMA integrity_check").Scan(&word); err != nil || word != "ok" {
-		k.t.Fatalf("journal: %q, %v", word, err)
-	}
-	err = filepath.WalkDir(k.state(), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") || filepath.Ext(path) != ".json" {
-			return err
-		}
-		b, err := os.ReadFile(path)
-		if !json.Valid(b) {
-			k.t.Errorf("%s is half written: %.60q", path, b)
-		}
-		if d.Name() == "evidence.json" && err == nil {
-			_, err = burnin.LoadRecord(filepath.Dir(path)) // checks every hash
-		}
-		return err
-	})
-	if err != nil {
-		k.t.Error(err)
-	}
 }
 
 // acts are what the rack counted, without what may happen any number of times.
