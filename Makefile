@@ -46,7 +46,7 @@ test: lab-deps lint cross temporal ## Everything CI runs: lint, builds for three
 	go test -timeout 20m -count=1 -run '$(SERVED)' ./cmd/rackproof
 	CGO_ENABLED=1 go test -timeout 40m -count=1 -run '$(SWEEPS)' $(SWEPT)
 
-prove: prove-deps build temporal ## The full numbers (50 kills, longer fuzzing); writes docs/proof.md
+prove: prove-deps build temporal ## The full numbers (500 kills, longer fuzzing); writes docs/proof.md
 	.ci/prove
 
 lint: $(TOOLS)/golangci-lint ## vet, golangci-lint with the arrows between packages, file length
@@ -65,7 +65,8 @@ bench: ## Benchmarks, side by side
 DEPS := openssh-server:sshd openssh-client:ssh-keygen pciutils:lspci dmidecode:dmidecode
 LAB_DEPS := $(DEPS) qemu-system-x86:qemu-system-x86_64 qemu-utils:qemu-img ovmf:/usr/share/OVMF/OVMF_CODE_4M.fd ipxe:/boot/ipxe.efi \
   ipxe-qemu:/usr/lib/ipxe/qemu/efi-virtio.rom openipmi:ipmi_sim ipmitool:ipmitool dnsmasq-base:dnsmasq iproute2:ip kmod:depmod
-PROVE_DEPS := $(LAB_DEPS) ansible-core:ansible
+PROVE_DEPS := $(LAB_DEPS) ansible-core:ansible \
+  ansible:/usr/lib/python3/dist-packages/ansible_collections/community/general/plugins/modules/redfish_command.py
 
 deps: ; @$(call install,$(DEPS))
 lab-deps: ; @$(call install,$(LAB_DEPS))

@@ -23,6 +23,7 @@ import (
 type witness struct {
 	*killRun
 	run   provision.Run   // as it was left last
+	still int             // kills since a step ended
 	files map[string]file // in the folders of machines that are over, by path
 }
 
@@ -55,6 +56,9 @@ func (w *witness) look(all bool) bool {
 		}
 	}
 	w.unchanged(all) // what belongs to machines that were over before this life
+	if w.still++; ended(&run) > ended(&w.run) {
+		w.still = 0
+	}
 	w.run = run
 	since := time.Time{}
 	if !all {
@@ -149,15 +153,21 @@ func (w *witness) remember() {
 	}
 }
 
-// stand is how far the run is.
+// stand is how far the run is: how many machines are in which step.
 func (w *witness) stand() string {
-	over := 0
+	in := map[string]int{}
 	for _, m := range w.run.Machines {
-		if m.Over() {
-			over++
-		}
+		in[or(m.Step, "over")]++
 	}
-	return fmt.Sprintf("event %d, %d machines over", w.run.Seq, over)
+	return fmt.Sprintf("event %d, %v", w.run.Seq, in)
+}
+
+// ended counts the steps of a run that have ended.
+func ended(run *provision.Run) (n int) {
+	for _, m := range run.Machines {
+		n += len(m.Steps)
+	}
+	return n
 }
 
 // tear makes the kill a loss of power while the next event was written: behind what is

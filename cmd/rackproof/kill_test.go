@@ -75,12 +75,7 @@ func TestKilledAndResumed(t *testing.T) {
 	t.Logf("RACKPROOF_KILL_SEED=%d", seed)
 	alone, done := newKillBatch(t), make(chan int, 1)
 	go func() { done <- alone.rackproof(0) }() // beside the first of those that are killed
-	want := sync.OnceValue(func() outcome {
-		if code := <-done; code != exitHardware {
-			t.Fatalf("undisturbed: exit %d, want %d\n%s", code, exitHardware, alone.output)
-		}
-		return alone.outcome()
-	})
+	undisturbed := sync.OnceValue(func() int { return <-done })
 	moments := rand.New(rand.NewPCG(seed, 20))
 	batches, lives, early := 0, 0, 0
 	for ; left > 0 && !t.Failed(); batches++ {
@@ -88,10 +83,13 @@ func TestKilledAndResumed(t *testing.T) {
 			k := newKillBatch(t)
 			seen := witness{killRun: k}
 			for code := -1; code < 0 && !t.Failed(); {
-				life := lifetime(moments, left)
+				life := lifetime(moments, left, seen.still)
 				lives++
 				if code = k.rackproof(life); code >= 0 {
-					k.check(code, want())
+					if code := undisturbed(); code != exitHardware {
+						t.Fatalf("undisturbed: exit %d, want %d\n%s", code, exitHardware, alone.output)
+					}
+					k.check(code, alone.outcome())
 					return
 				}
 				left--
@@ -109,15 +107,17 @@ func TestKilledAndResumed(t *testing.T) {
 }
 
 // lifetime is how long a life is to be: every fourth ends while the program begins, and the one after
-// the last kill is left alone (0).
-func lifetime(moments *rand.Rand, left int) time.Duration {
+// the last kill is left alone (0). Where so many lives brought no step to its end, they get longer: a wait
+// in one that is longer than they are begins anew with each.
+func lifetime(moments *rand.Rand, left, still int) time.Duration {
 	switch {
 	case left == 0:
 		return 0
 	case moments.IntN(4) == 0:
 		return time.Millisecond + time.Duration(moments.Int64N(int64(200*time.Millisecond)))
 	}
-	return 200*time.Millisecond + time.Duration(moments.Int64N(int64(2500*time.Millisecond)))
+	most := 2500*time.Millisecond + time.Duration(still/4)*time.Second
+	return 200*time.Millisecond + time.Duration(moments.Int64N(int64(most)))
 }
 
 // check compares a run that has ended with one that was left alone.
