@@ -3,12 +3,14 @@ package provision
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/rackproof/rackproof/redfish"
 )
@@ -17,7 +19,7 @@ import (
 // when the process ends, however it ends.
 type Lease struct {
 	f    *os.File
-	also *Lease // that is given back with it
+	also []*Lease // that are given back with it
 }
 
 // HeldError says who holds what another wants.
@@ -39,16 +41,22 @@ func TakeLease(dir, what, holder string) (*Lease, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", what, err)
 	}
-	path := filepath.Join(dir, lockUnsafe.ReplaceAllString(what, "-")+".lock")
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, lockName(what)), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", what, err)
 	}
+	return lockAs(f, what, holder)
+}
+
+func lockName(what string) string { return lockUnsafe.ReplaceAllString(what, "-") + ".lock" }
+
+// lockAs locks f, and closes it where another has it.
+func lockAs(f *os.File, what, holder string) (*Lease, error) {
 	if err := lockFile(f); err != nil {
-		holder, _ := os.ReadFile(path)
+		holder, _ := io.ReadAll(io.LimitReader(f, 1<<10))
 		err = errors.Join(f.Close(), err)
 		if errors.Is(err, errLocked) {
-			return nil, &HeldError{What: what, Holder: strings.TrimSpace(string(holder))}
+			return nil, &HeldError{What: what, Holder: plainWords(string(holder))}
 		}
 		return nil, fmt.Errorf("lock %s: %w", what, err)
 	}
@@ -56,6 +64,16 @@ func TakeLease(dir, what, holder string) (*Lease, error) {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", what, err), f.Close())
 	}
 	return &Lease{f: f}, nil
+}
+
+// plainWords is what another process wrote, as one line that does nothing to a terminal.
+func plainWords(s string) string {
+	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if unicode.IsGraphic(r) {
+			return r
+		}
+		return ' '
+	}, s)), " ")
 }
 
 func writeAt(f *os.File, s string) error {
@@ -69,8 +87,11 @@ func (l *Lease) Release() error {
 	if l == nil || l.f == nil {
 		return nil
 	}
-	err := errors.Join(l.f.Truncate(0), unlockFile(l.f), l.f.Close(), l.also.Release())
-	l.f = nil
+	err := errors.Join(l.f.Truncate(0), unlockFile(l.f), l.f.Close())
+	for _, also := range l.also {
+		err = errors.Join(err, also.Release())
+	}
+	l.f, l.also = nil, nil
 	return err
 }
 
@@ -84,31 +105,43 @@ func Holder(doing string) string {
 }
 
 // LeaseBMC takes the one lease of a machine's BMC, and of the address that its network
-// is to be set to.
-func LeaseBMC(state string, run RunID, m Machine) (*Lease, error) {
+// is to be set to. state and host are as for LeaseAddr.
+func LeaseBMC(state, host string, run RunID, m Machine) (*Lease, error) {
 	take := func(addr string) (*Lease, error) {
-		return LeaseAddr(state, addr, m.Via, Holder(fmt.Sprintf("run %s, machine %s", run, m.Name)))
+		return LeaseAddr(state, host, addr, m.Via, Holder(fmt.Sprintf("run %s, machine %s", run, m.Name)))
 	}
 	lease, err := take(m.BMC)
 	if err != nil || m.movedAddr() == m.BMC {
 		return lease, err
 	}
-	if lease.also, err = take(m.movedAddr()); err != nil {
+	moved, err := take(m.movedAddr())
+	if err != nil {
 		return nil, errors.Join(err, lease.Release())
 	}
+	lease.also = append(lease.also, moved)
 	return lease, nil
 }
 
 // LeaseAddr takes the one lease of the BMC at addr behind the bastion via. One BMC is one
 // lease, with the usual ports of Redfish and IPMI and without. It holds among the processes
 // of one state folder, also of several users and hosts where the folder is shared by a file
-// system with flock; those of another state folder do not see it.
-func LeaseAddr(state, addr, via, holder string) (*Lease, error) {
+// system with flock, and where host is given (HostLocks) among all of this computer.
+func LeaseAddr(state, host, addr, via, holder string) (*Lease, error) {
 	if host, port, err := net.SplitHostPort(addr); err == nil && (port == "443" || port == "623") {
 		addr = host
 	}
 	addr = strings.Trim(addr, "[]")
-	return TakeLease(filepath.Join(state, "locks"), "BMC "+strings.ToLower(redfish.Config{Addr: addr, Via: via}.Key()), holder)
+	what := "BMC " + strings.ToLower(redfish.Config{Addr: addr, Via: via}.Key())
+	own, err := TakeLease(filepath.Join(state, "locks"), what, holder)
+	if err != nil || host == "" {
+		return own, err
+	}
+	all, err := takeHostLease(host, what, holder+", by "+Operator()+" with state folder "+state)
+	if err != nil {
+		return nil, errors.Join(err, own.Release())
+	}
+	own.also = append(own.also, all)
+	return own, nil
 }
 
 // LeaseRun takes the ownership of a run.

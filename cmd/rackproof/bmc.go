@@ -190,7 +190,7 @@ func (a *app) withBMC(ctx context.Context, o *bmcOptions, acts bool, do func(bmc
 
 // leaseBMC keeps the BMC from a run, and from another verb that changes it.
 func (a *app) leaseBMC(o *bmcOptions, state string) (*provision.Lease, error) {
-	lease, err := provision.LeaseAddr(state, o.addr, o.via, provision.Holder("rackproof bmc"))
+	lease, err := provision.LeaseAddr(state, provision.HostLocks(), o.addr, o.via, provision.Holder("rackproof bmc"))
 	if err != nil {
 		return nil, &exitError{code: exitNotFinished, Code: "held", Machine: o.addr, Message: err.Error(), Next: "wait for it, or stop the run", err: err}
 	}

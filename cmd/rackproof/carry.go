@@ -120,7 +120,7 @@ func (c *carry) serve(ctx context.Context, id provision.RunID, sel provision.Sel
 	}
 	bench := c.bench()
 	engine, err := journal.Open(ctx, c.state, journal.Options{
-		Worker: bench, Runs: []provision.RunID{id}, Select: sel, Log: c.logger(), Ending: ctx.Done(),
+		Worker: bench, Runs: []provision.RunID{id}, Select: sel, Log: c.logger(), Ending: ctx.Done(), HostLocks: provision.HostLocks(),
 	})
 	if err != nil {
 		return nil, err

@@ -74,7 +74,7 @@ func (a *app) temporalOptions(state string) (temporal.Options, error) {
 	if err == nil && secured == nil && !own(w.server) {
 		a.progress("the connection to %s is not encrypted: whoever listens sees addresses and serial numbers; --temporal-tls or --temporal-ca FILE protects it", w.server)
 	}
-	return temporal.Options{Address: w.server, Namespace: w.space, Site: w.site, State: state, TLS: secured}, err
+	return temporal.Options{Address: w.server, Namespace: w.space, Site: w.site, State: state, HostLocks: provision.HostLocks(), TLS: secured}, err
 }
 
 // look opens the engine to read it and to ask of runs, without a worker.

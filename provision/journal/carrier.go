@@ -209,7 +209,7 @@ func (c *carrier) work(ctx context.Context, name string) error {
 		}
 		i := slices.IndexFunc(m.plan.Steps, func(s provision.PlanStep) bool { return s.Name == m.Step })
 		if lease == nil && !m.plan.Steps[i].Always { // a step that always runs asks no BMC
-			if lease, err = provision.LeaseBMC(c.engine.state, c.id, m.Machine); err != nil {
+			if lease, err = provision.LeaseBMC(c.engine.state, c.engine.opt.HostLocks, c.id, m.Machine); err != nil {
 				return c.refused(ctx, m.MachineRun, err)
 			}
 		}

@@ -21,6 +21,8 @@ type Options struct {
 	Select provision.Selector // machines that Serve carries
 	Log    *slog.Logger       // nil discards
 
+	HostLocks string // provision.HostLocks; "" = BMCs are leased within the state folder alone
+
 	// Ending, once closed, makes Serve end: each machine at its next safe point, its load
 	// left running for whoever carries the run on. nil = Serve ends with its context only.
 	Ending <-chan struct{}

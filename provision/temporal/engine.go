@@ -26,6 +26,7 @@ type Options struct {
 	Site      string      // whose workers carry the runs submitted here
 	TLS       *tls.Config // of the connection to the server; nil = none
 	State     string      // state folder, for the locks of this machine's BMCs
+	HostLocks string      // provision.HostLocks; "" = those of the state folder alone
 
 	Worker  provision.Worker // nil for an engine that only looks and asks
 	Secrets string           // file that this worker takes secret:NAME from

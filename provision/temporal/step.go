@@ -206,7 +206,7 @@ func (s *stepper) lease(ctx context.Context, run *provision.Run, m *provision.Ma
 		}
 	}
 	for end := time.Now().Add(t.Times.Heartbeat); ; pause(ctx, retold) {
-		lease, err := provision.LeaseBMC(s.engine.opt.State, t.Run, m.Machine)
+		lease, err := provision.LeaseBMC(s.engine.opt.State, s.engine.opt.HostLocks, t.Run, m.Machine)
 		if _, held := errors.AsType[*provision.HeldError](err); !held || ctx.Err() != nil || time.Now().After(end) {
 			return lease, err
 		}
