@@ -2,7 +2,9 @@ package provision
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -81,15 +83,43 @@ func (e *Env) powerEvent(ctx context.Context, what string, machines ...string) P
 	return p
 }
 
-// silences remembers the machines that lost their power or went silent under test.
+// silences remembers the machines that lost their power or went silent under test, also for
+// the process that carries the run on: the second of a rack tells that it was no single one.
 type silences struct {
+	file string // "" = of this process alone
+
 	mu   sync.Mutex
 	last map[string]silence // by rack
 }
 
 type silence struct {
-	machine string
-	at      time.Time
+	Machine string    `json:"machine"`
+	At      time.Time `json:"at"`
+}
+
+// openSilences takes up what an earlier process of the run noted. A file that says nothing is
+// as none: it decides no result.
+func openSilences(file string) *silences {
+	s := &silences{file: file}
+	if b, err := os.ReadFile(file); err == nil {
+		_ = json.Unmarshal(b, &s.last)
+	}
+	return s
+}
+
+// keep is durable enough for the next process; a power loss of this computer may lose it.
+func (s *silences) keep() error {
+	if s.file == "" {
+		return nil
+	}
+	b, err := json.Marshal(s.last)
+	if err == nil {
+		err = os.WriteFile(s.file+".new", b, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(s.file+".new", s.file)
+	}
+	return err
 }
 
 // silentTogether is how far apart two machines of a rack may be noticed and still be
@@ -97,7 +127,7 @@ type silence struct {
 const silentTogether = 10 * time.Minute
 
 // add notes one more, and returns another machine of its rack that went silent with it.
-func (s *silences) add(m Machine) string {
+func (s *silences) add(m Machine) (other string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.last == nil {
@@ -105,10 +135,11 @@ func (s *silences) add(m Machine) string {
 	}
 	before := s.last[m.Rack]
 	s.last[m.Rack] = silence{m.Name, time.Now()}
-	if m.Rack == "" || before.machine == "" || before.machine == m.Name || time.Since(before.at) > silentTogether {
-		return ""
+	err = s.keep()
+	if m.Rack == "" || before.Machine == "" || before.Machine == m.Name || time.Since(before.At) > silentTogether {
+		return "", err
 	}
-	return before.machine
+	return before.Machine, err
 }
 
 // wentDark says that the machine lost its power or is silent altogether. Where another of
@@ -117,7 +148,10 @@ func (e *Env) wentDark(ctx context.Context) error {
 	if e.silences == nil {
 		return nil
 	}
-	other := e.silences.add(e.Machine)
+	other, err := e.silences.add(e.Machine)
+	if err != nil {
+		e.Log.Warn("a silence is not kept for the next process", "err", err)
+	}
 	if other == "" {
 		return nil
 	}

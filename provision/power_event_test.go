@@ -3,6 +3,8 @@ package provision
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -62,11 +64,27 @@ func TestSilentTogether(t *testing.T) {
 			{0, machine("f", "", 0), ""},
 		} {
 			<-time.After(c.after)
-			if got := s.add(c.m); got != c.want {
-				t.Errorf("%s: silent with %q, want %q", c.m.Name, got, c.want)
+			if got, err := s.add(c.m); err != nil || got != c.want {
+				t.Errorf("%s: silent with %q, want %q (%v)", c.m.Name, got, c.want, err)
 			}
 		}
 	})
+}
+
+// A silence that an earlier process of the run saw counts with one that this one sees.
+func TestSilenceOutlivesTheProcess(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "silences.json")
+	for _, c := range []struct{ name, want string }{{"a", ""}, {"a", ""}, {"b", "a"}} {
+		if got, err := openSilences(file).add(machine(c.name, "R1", 0)); err != nil || got != c.want {
+			t.Errorf("%s: silent with %q, want %q (%v)", c.name, got, c.want, err)
+		}
+	}
+	if err := os.WriteFile(file, []byte(`{"R1":{"mach`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := openSilences(file).add(machine("c", "R1", 0)); err != nil || got != "" {
+		t.Errorf("from a cut file: %q, %v", got, err)
+	}
 }
 
 // The second machine of a rack that goes silent with its BMC makes a power event of it, and
