@@ -1,6 +1,9 @@
 package provision
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Waits reports whether m waits for a person: to do something about it, or to say
 // that it is to be tested again.
@@ -63,5 +66,27 @@ func (r *Run) nextAttempt(e Event, m *MachineRun, keep []string) {
 		Facts: facts, Repairs: m.Repairs,
 		Earlier: append(slices.Clip(m.Earlier), past),
 	}
+	m.Step = m.nextStep(r.Plan)
+}
+
+// judgeAgain makes a finished machine go once more through the steps that always
+// run, with the profile and spec that the batch names now. Nothing before them is
+// done again: the evidence of the attempt stays.
+func (r *Run) judgeAgain(e Event, m *MachineRun) {
+	now, ok := r.Batch.Find(m.Machine.Name)
+	if !ok || !m.Over() {
+		return
+	}
+	was := fmt.Sprintf("was %s by profile %s (%.12s) and spec %s (%.12s)", m.State, m.Machine.Profile, m.Machine.ProfileSHA256, m.Machine.Spec, m.Machine.SpecSHA256)
+	m.Machine.judgeBy(now)
+	for _, fact := range []string{FactResult, FactLine, FactLadder, FactSwap} {
+		delete(m.Facts, fact)
+	}
+	m.learn(Facts{FactJudged: was})
+	m.Steps = slices.DeleteFunc(m.Steps, func(d StepDone) bool {
+		return slices.ContainsFunc(r.Plan.Steps, func(s PlanStep) bool { return s.Always && s.Name == d.Step })
+	})
+	m.Result, m.Try, m.Failed = "", 0, 0
+	m.set(e, StateRun, OwnerTool, "judged again", "")
 	m.Step = m.nextStep(r.Plan)
 }

@@ -64,11 +64,13 @@ type PDU struct {
 
 // Limits bound what goes on at once.
 type Limits struct {
-	Parallel int      `json:"parallel,omitempty"` // machines worked on at once; 0 means 16
-	Poll     Duration `json:"poll,omitempty"`     // between two questions to a BMC or host; 0 means 3 s
-	Stagger  Duration `json:"stagger,omitempty"`  // between two machines of a rack or PDU that are switched on or reset; 0 means 1 s
-	Load     Duration `json:"load,omitempty"`     // under load, instead of the spec's soak; the report says so
-	DeadMan  Duration `json:"dead_man,omitempty"` // a load goes on that long without word from us; 0 means 15 min
+	Parallel int      `json:"parallel,omitempty"`  // machines worked on at once; 0 means 16
+	Poll     Duration `json:"poll,omitempty"`      // between two questions to a BMC or host; 0 means 3 s
+	Stagger  Duration `json:"stagger,omitempty"`   // between two machines of a rack or PDU that are switched on or reset; 0 means 1 s
+	Load     Duration `json:"load,omitempty"`      // under load, instead of the spec's soak; the report says so
+	Tries    int      `json:"tries,omitempty"`     // of a step that has more than one; 0 means its own
+	BMCReset Duration `json:"bmc_reset,omitempty"` // for a BMC that was reset to come back; 0 means 15 min, below 0 it is not reset
+	DeadMan  Duration `json:"dead_man,omitempty"`  // a load goes on that long without word from us; 0 means 15 min
 }
 
 // Netboot says how machines reach this rackproof over HTTP.

@@ -277,6 +277,7 @@ func (l *loader) limits(n ast.Node) {
 	l.fields(n, "limits", field{
 		"parallel": l.integer(&to.Parallel, 1), "poll": l.duration(&to.Poll), "stagger": l.duration(&to.Stagger),
 		"load": l.duration(&to.Load), "dead_man": l.duration(&to.DeadMan),
+		"tries": l.integer(&to.Tries, 1), "bmc_reset": l.bmcReset,
 	})
 }
 

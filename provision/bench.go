@@ -100,6 +100,7 @@ func (b *Bench) Step(ctx context.Context, t Task, rec Recorder) (facts Facts, er
 	}
 	defer env.deadline.stop()
 	err = env.deadline.putDown(t, env, doneDoDone(ctx, info, t, env, s.brake))
+	err = env.climb(ctx, t, info, err)
 	if u, ok := rec.(Unloader); ok {
 		u.Unloaded()
 	}
@@ -189,7 +190,7 @@ func within(ctx context.Context, timeout time.Duration, s Step, e *Env, f func(c
 	if err != nil && limited.Err() != nil && !waits(err) {
 		return false, &Stuck{
 			Why: fmt.Sprintf("%s did not end within %s: %v", s.Name(), timeout, err),
-			Do:  "Look at the machine's console.",
+			Do:  "Look at the machine's console.", cause: err,
 		}
 	}
 	return ok, err
@@ -247,7 +248,7 @@ func (b *Bench) env(t Task, rec Recorder, s *site) (*Env, error) {
 func (b *Bench) openers() openers {
 	o := openers{bmc: b.OpenBMC, known: b.openKnown, answers: b.answers, node: b.OpenNode}
 	if o.bmc == nil {
-		o.bmc, o.renew, o.greet, o.login = b.openBMC, b.renewBMC, b.greetBMC, b.bmcConfig
+		o.bmc, o.renew, o.greet, o.login, o.reset = b.openBMC, b.renewBMC, b.greetBMC, b.bmcConfig, b.resetOverAny
 	}
 	if o.node == nil {
 		o.node = b.openNode

@@ -37,6 +37,9 @@ func (b *Bench) openBMC(ctx context.Context, m Machine) (BMC, error) {
 		passing := (errors.Is(err, redfish.ErrUnreachable) || errors.Is(err, redfish.ErrSessionLimit)) && !refusedUs(err)
 		if !passing || time.Now().After(limit) {
 			stuck := &Stuck{Why: err.Error(), Do: bmcChore(err)}
+			if passing {
+				stuck.cause = err
+			}
 			if errors.Is(err, redfish.ErrAuth) { // the BMC may have its new password already
 				stuck.cause = redfish.ErrAuth
 			}

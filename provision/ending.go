@@ -16,6 +16,7 @@ type Ending struct {
 // is tried again, after a pause.
 func Endings(err error, s PlanStep, try int, facts Facts, began time.Time) (ends []Ending, again bool) {
 	var (
+		rung   *Rung
 		down   *PutDown
 		stuck  *Stuck
 		hands  *Hands
@@ -25,6 +26,8 @@ func Endings(err error, s PlanStep, try int, facts Facts, began time.Time) (ends
 	switch {
 	case err == nil:
 		return []Ending{{StepEnded, StepDone{Started: began.UTC(), Seconds: time.Since(began).Seconds(), Tries: try, Facts: facts}}}, false
+	case errors.As(err, &rung):
+		return []Ending{{StepFailed, Failure{Error: err.Error(), Try: try}}}, true
 	case errors.As(err, &down):
 		return []Ending{{HeldBack, down}}, false
 	case errors.As(err, &stuck):

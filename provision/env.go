@@ -62,7 +62,8 @@ type openers struct {
 	node  func(context.Context, Machine, Facts) (burnin.Shell, error)
 	login func(context.Context, Machine) (redfish.Config, error) // how bmc logs in; nil = passwords are not changed here
 
-	answers func(context.Context, Machine) bool // somebody, where its BMC is to be; nil = nobody is asked
+	reset   func(context.Context, Machine) (sent bool, how string, err error) // of the BMC itself; nil = never
+	answers func(context.Context, Machine) bool                               // somebody, where its BMC is to be; nil = nobody is asked
 }
 
 // Client returns the session with the machine's BMC.

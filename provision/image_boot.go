@@ -73,7 +73,7 @@ func (boot) fromUs(ctx context.Context, e *Env, c BMC, method BootMethod) error 
 
 // awaitBoot waits until the host shows that it boots.
 func (e *Env) awaitBoot(ctx context.Context, b imageBoot) error {
-	err := e.WaitFor(ctx, e.poll()/4, Stuck{Anew: true, Suspect: true}, func() (bool, error) { return b.begun(), nil })
+	err := e.WaitFor(ctx, e.poll()/4, Stuck{Anew: true, Suspect: true, cause: errNoBoot}, func() (bool, error) { return b.begun(), nil })
 	if stuck, ok := errors.AsType[*Stuck](err); ok {
 		stuck.Why, stuck.Do = b.nobody()
 	}

@@ -107,8 +107,9 @@ type StepInfo struct {
 	When    *When         // the machines that it is for; nil = all
 	With    Options       // what the workflow says of it, for steps that take something
 
-	Gentle bool          // neither reboots, loads nor writes: it may begin at any time before a run's deadline
-	Takes  time.Duration // usually, at most; 0 = up to its timeout
+	Gentle  bool          // neither reboots, loads nor writes: it may begin at any time before a run's deadline
+	KeepBMC bool          // its BMC is not reset in its course: what it writes must not be cut short
+	Takes   time.Duration // usually, at most; 0 = up to its timeout
 
 	About    string   // what it does, in a few words
 	Needs    []string // steps that must stand before it

@@ -13,20 +13,20 @@ func Steps() []StepInfo {
 	return []StepInfo{
 		{Step: preflight{}, Timeout: 5 * time.Minute, Tries: 2, Gentle: true, About: "asks whether it can be done at all"},
 		{Step: verifyBMC{}, Timeout: 15 * time.Minute, Tries: 3, Gentle: true, About: "makes sure that it is the machine that the batch means"},
-		{Step: credentials{}, Timeout: 15 * time.Minute, Tries: 2, Takes: 5 * time.Minute, Canary: true, Planned: true, Needs: proven, About: "gives the BMC its new password, where the batch states one"},
+		{Step: credentials{}, KeepBMC: true, Timeout: 15 * time.Minute, Tries: 2, Takes: 5 * time.Minute, Canary: true, Planned: true, Needs: proven, About: "gives the BMC its new password, where the batch states one"},
 		{Step: locate{}, Timeout: 10 * time.Minute, Tries: 2, Gentle: true, Needs: proven, Anywhere: true, About: "lights the locator LED"},
 		{Step: hands{}, Timeout: 10 * time.Minute, Tries: 1, Gentle: true, Needs: proven, Anywhere: true, About: "waits until a person says done to what it says"},
 		{Step: locateOff{}, Timeout: 10 * time.Minute, Tries: 2, Gentle: true, Needs: []string{"verify-bmc", "locate"}, Anywhere: true, About: "puts the locator LED back as it was found"},
 		{Step: raid{}, Timeout: 15 * time.Minute, Tries: 2, Gentle: true, Needs: proven, About: "compares the RAID volumes with those of the batch, and changes none"},
-		{Step: bmcNetwork{}, Timeout: 45 * time.Minute, Tries: 2, Takes: 15 * time.Minute, Canary: true, Planned: true, Needs: proven, About: "sets the BMC's own network, where the batch asks for it"},
-		{Step: firmwareUpdate{}, Timeout: 3 * time.Hour, Tries: 1, Canary: true, Planned: true, Needs: proven, About: "updates firmware, where the batch asks for it"},
+		{Step: bmcNetwork{}, KeepBMC: true, Timeout: 45 * time.Minute, Tries: 2, Takes: 15 * time.Minute, Canary: true, Planned: true, Needs: proven, About: "sets the BMC's own network, where the batch asks for it"},
+		{Step: firmwareUpdate{}, KeepBMC: true, Timeout: 3 * time.Hour, Tries: 1, Canary: true, Planned: true, Needs: proven, About: "updates firmware, where the batch asks for it"},
 		{Step: secureBoot{}, Timeout: 45 * time.Minute, Tries: 2, Takes: usualReboot, Canary: true, Planned: true, Needs: proven, About: "switches secure boot on or off for the test"},
 		{Step: biosSettings{}, Timeout: 45 * time.Minute, Tries: 2, Takes: usualReboot, Canary: true, Planned: true, Needs: proven, About: "sets the BIOS for the test"},
 		{Step: boot{}, Timeout: 30 * time.Minute, Tries: 2, Takes: usualReboot, Needs: proven, About: "starts the live image, or the installed system"},
 		{Step: waitSSH{}, Timeout: 30 * time.Minute, Tries: 2, Gentle: true, Needs: []string{"verify-bmc", "boot"}, About: "waits for the host, and makes sure that it is this machine"},
 		{Step: burnIn{}, Timeout: 14 * 24 * time.Hour, Tries: 3, Loads: true, Planned: true, Needs: []string{"verify-bmc", "wait-ssh"}, About: "measures it, idle and under load"},
 		{Step: rebootCycle{}, Timeout: 3 * 24 * time.Hour, Tries: 3, Needs: []string{"verify-bmc", "burn-in"}, About: "restarts it, where spec or batch asks for it"},
-		{Step: wipeDisks{}, Timeout: 5 * 24 * time.Hour, Tries: 2, Canary: true, Planned: true, Needs: []string{"verify-bmc", "wait-ssh"}, About: "erases the disks that the batch names, and proves it"},
+		{Step: wipeDisks{}, KeepBMC: true, Timeout: 5 * 24 * time.Hour, Tries: 2, Canary: true, Planned: true, Needs: []string{"verify-bmc", "wait-ssh"}, About: "erases the disks that the batch names, and proves it"},
 		{Step: restoreBIOS{}, Timeout: 45 * time.Minute, Tries: 2, Takes: usualReboot, Canary: true, Needs: proven, About: "gives the BIOS its delivery settings, or what was found"},
 		{Step: leaveImage{}, Timeout: 30 * time.Minute, Tries: 2, Takes: 5 * time.Minute, Needs: proven, About: "switches a host off that runs an image of ours"},
 		{Step: handover{}, Timeout: 45 * time.Minute, Tries: 2, Takes: usualReboot, Canary: true, Needs: proven, About: "does what restore-bios and leave-image do, with one restart; not where it failed"},
@@ -86,7 +86,17 @@ func (b *Batch) Flow() (Workflow, error) {
 	if i < 0 {
 		return Workflow{}, fmt.Errorf("there is no workflow %q", b.Workflow)
 	}
-	return all[i], nil
+	return all[i].withTries(b.Limits.Tries), nil
+}
+
+// withTries gives the steps that may be tried again so many tries; 0 leaves them.
+func (w Workflow) withTries(n int) Workflow {
+	for i := range w.Steps {
+		if n > 0 && w.Steps[i].Tries > 1 {
+			w.Steps[i].Tries = n
+		}
+	}
+	return w
 }
 
 // workflow gives the steps of a plan their code.

@@ -104,6 +104,14 @@ var catalogue = []Fault{
 		Doc: "no answer and no effect until the client gives up",
 	},
 	{
+		Name: "sick", Value: uriStart, Default: "/redfish/v1/Systems/", Seen: "services of a BMC that die while its web server lives",
+		Doc: "503 for what lies there, until the BMC is reset",
+	},
+	{
+		Name: "reset-kills", Seen: "BMC whose flash is worn",
+		Doc: "a BMC that is reset never comes back",
+	},
+	{
 		Name: "not-ready", Quirk: 81, Seen: "iDRAC 400 SWC0700, others 503",
 		Doc: "the service is starting; give it *TIMES",
 	},

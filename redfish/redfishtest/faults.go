@@ -143,6 +143,10 @@ func (b *BMC) before(w http.ResponseWriter, r *http.Request, req *request) (*rep
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.faults.fireOn("sick", req.uri) {
+		answer := failure(http.StatusServiceUnavailable, baseRegistry+"ServiceTemporarilyUnavailable", "The service does not answer.")
+		return &answer, true
+	}
 	if _, ok := b.faults.fire("not-ready"); ok {
 		answer := b.vendor.notReady()
 		return &answer, true

@@ -45,6 +45,10 @@ func (b *BMC) restart() {
 	back := wait(b.ctx, b.opts.ManagerDelay)
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.faults.fireOn("reset-kills", "") {
+		return
+	}
+	delete(b.faults, "sick")
 	if back {
 		b.activate(ActivateBMC)
 		b.away = false
