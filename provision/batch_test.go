@@ -30,7 +30,7 @@ defaults:
   ssh:  {user: root, port: 2222}
   boot: {image: burnin-live, method: auto}
 racks: {R12: {kw: 32}}
-limits: {parallel: 8, load: 10 min, poll: 2 s}
+limits: {parallel: 8, load: 10 min, poll: 2 s, tries: 3, bmc_reset: off}
 expect: {drives: 8}
 machines:
   - {name: r12u07, bmc: 10.0.12.7, serial: 0012345, rack: R12, u: 7, mac: "7C:C2:55:00:00:07", host: 10.0.13.7}
@@ -58,6 +58,8 @@ func TestBatch(t *testing.T) {
 		{"customer", b.Customer, "Example Ltd"},
 		{"kW", b.Racks["R12"].KW, 32.0},
 		{"parallel", b.Limits.Parallel, 8},
+		{"tries", b.Limits.Tries, 3},
+		{"no reset of BMCs", b.Limits.BMCReset, noReset},
 		{"load", time.Duration(b.Limits.Load), 10 * time.Minute},
 		{"poll", time.Duration(first.Poll), 2 * time.Second},
 		{"serial as written", first.Serial, "0012345"},
@@ -144,6 +146,8 @@ func TestBatchMistakes(t *testing.T) {
 		{"bad unit", head + "expect: {dimm_size: 64 GX}\nmachines: [{name: m, bmc: 10.0.0.1}]\n", `batch.yaml:3:21: unknown unit "GX"`},
 		{"wrong dimension", head + "expect: {dimm_size: 64 W}\nmachines: [{name: m, bmc: 10.0.0.1}]\n", "batch.yaml:3:9:"},
 		{"bad time", head + "limits: {load: 10 W}\nmachines: [{name: m, bmc: 10.0.0.1}]\n", `"10 W" is not a time`},
+		{"no tries", head + "limits: {tries: 0}\nmachines: [{name: m, bmc: 10.0.0.1}]\n", "batch.yaml:3:"},
+		{"bad reset", head + "limits: {bmc_reset: never}\nmachines: [{name: m, bmc: 10.0.0.1}]\n", `bmc_reset "never": write off, or how long`},
 		{"credential not set", head + "defaults: {bmc: {password: \"env:RACKPROOF_NOT_SET\"}}\nmachines: [{name: m, bmc: 10.0.0.1}]\n", "bmc password of m: credential env:RACKPROOF_NOT_SET is not set"},
 		{"a password written down", head + "defaults: {bmc: {password: " + planted + "}}\nmachines: [{name: m, bmc: 10.0.0.1}]\n", "batch.yaml:3:28: a credential must be a reference"},
 		{"missing key file", head + "defaults: {ssh: {key: \"file:absent.pem\"}}\nmachines: [{name: m, bmc: 10.0.0.1}]\n", "no such file"},

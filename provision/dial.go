@@ -37,7 +37,7 @@ func (b *Bench) openBMC(ctx context.Context, m Machine) (BMC, error) {
 		passing := (errors.Is(err, redfish.ErrUnreachable) || errors.Is(err, redfish.ErrSessionLimit)) && !refusedUs(err)
 		if !passing || time.Now().After(limit) {
 			stuck := &Stuck{Why: err.Error(), Do: bmcChore(err)}
-			if passing {
+			if redfish.Sick(err) && !refusedUs(err) {
 				stuck.cause = err
 			}
 			if errors.Is(err, redfish.ErrAuth) { // the BMC may have its new password already

@@ -69,6 +69,23 @@ func (e *Env) climb(ctx context.Context, t Task, info StepInfo, err error) error
 	}
 }
 
+// Ladder says what a run of the batch does about a BMC that does not answer.
+func Ladder(b *Batch) string {
+	reset := fmt.Sprintf("one cold reset of the BMC (%s to come back)", Took(b.bmcBack()))
+	if b.Limits.BMCReset == noReset {
+		reset = "no reset of the BMC"
+	}
+	return "a BMC that does not answer, or a boot that is not seen: the step's tries, " + reset + ", another boot method where it is auto, then STUCK"
+}
+
+// bmcBack is how long a BMC that was reset may take to answer again.
+func (b *Batch) bmcBack() time.Duration {
+	if limit := time.Duration(b.Limits.BMCReset); limit > 0 {
+		return limit
+	}
+	return bmcBackDefault
+}
+
 // tried tells the rungs that are behind.
 func (e *Env) tried(t Task) string {
 	rungs := []string{fmt.Sprintf("the step %d times", max(t.Try-1, t.Step.Tries))}
@@ -142,10 +159,7 @@ func (e *Env) hostPower(ctx context.Context) redfish.PowerState {
 // awaitBMC waits until the machine's BMC answers again, twice, as the same one, and its host
 // is as it was.
 func (e *Env) awaitBMC(ctx context.Context, before redfish.PowerState) error {
-	limit := time.Duration(e.Batch.Limits.BMCReset)
-	if limit <= 0 {
-		limit = bmcBackDefault
-	}
+	limit := e.Batch.bmcBack()
 	if err := (sleeper{}).Pause(ctx, resetPolls*e.poll()); err != nil {
 		return err
 	}
@@ -291,4 +305,7 @@ func (l *loader) bmcReset(n ast.Node) {
 		return
 	}
 	l.duration(to)(n)
+	if *to <= 0 {
+		l.problem(n, "bmc_reset %s: write off, or how long a BMC that was reset may take to answer again: 15 min", quoteNode(n))
+	}
 }

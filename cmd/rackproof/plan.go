@@ -33,7 +33,7 @@ Example:
   rackproof plan -f batch.yaml -o night.plan
   rackproof run --plan night.plan
   rackproof plan -f batch.yaml --json
-    {"batch": "po4711-r12", "workflow": "qualify", "power": [], "soak": [], "machines": [{"machine": "r12u07", "rack": "R12", "u": 7,
+    {"batch": "po4711-r12", "workflow": "qualify", "power": [], "soak": [], "ladder": "…", "machines": [{"machine": "r12u07", "rack": "R12", "u": 7,
       "is": "Supermicro SYS-821GE-TNHR", "uuid": "…", "serial_is": "system_serial", "minutes": 45, "kw": 10.2,
       "changes": [{"step": "bios", "what": "IOMMU", "now": "Enabled", "want": "Disabled"}]}]}
 
@@ -218,7 +218,7 @@ func (a *app) printPlan(b *provision.Batch, w provision.Workflow, plans []provis
 		}
 	}
 	if a.json {
-		err := a.printJSON(map[string]any{"batch": b.Name, "workflow": w.Name, "machines": plans, "power": advice, "soak": soak})
+		err := a.printJSON(map[string]any{"batch": b.Name, "workflow": w.Name, "machines": plans, "power": advice, "soak": soak, "ladder": provision.Ladder(b)})
 		if err != nil {
 			return err
 		}
@@ -233,6 +233,7 @@ func (a *app) printPlan(b *provision.Batch, w provision.Workflow, plans []provis
 	for _, line := range soak {
 		a.printf("soak: %s\n", line)
 	}
+	a.printf("trouble: %s\n", provision.Ladder(b))
 	if b.Notify.Stated() {
 		a.printf("notify: one message at the end or at the brake, to %s\n", b.Notify)
 	}

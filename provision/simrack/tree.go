@@ -175,6 +175,9 @@ func (t *treeMaker) manager() {
 		"Description": "Simulated BMC", "ManagerType": "BMC", "UUID": t.m.UUID, "Model": "ASPEED", "FirmwareVersion": t.m.BMCVersion, "Status": enabled(),
 		"DateTime": "2026-01-05T07:00:00Z", "DateTimeLocalOffset": "+00:00",
 		"EthernetInterfaces": link(managerURI + "/EthernetInterfaces"), "VirtualMedia": link(managerURI + "/VirtualMedia"),
+		"Actions": object{"#Manager.Reset": object{
+			"target": managerURI + "/Actions/Manager.Reset", "ResetType@Redfish.AllowableValues": []string{"GracefulRestart", "ForceRestart"},
+		}},
 		"LogServices": link(managerURI + "/LogServices"), "NetworkProtocol": link(managerURI + "/NetworkProtocol"),
 		"Links": object{"ManagerForServers": links([]string{systemURI}), "ManagerForChassis": links([]string{chassisURI})},
 	})

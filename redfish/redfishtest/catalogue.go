@@ -105,11 +105,11 @@ var catalogue = []Fault{
 	},
 	{
 		Name: "sick", Value: uriStart, Default: "/redfish/v1/Systems/", Seen: "services of a BMC that die while its web server lives",
-		Doc: "503 for what lies there, until the BMC is reset",
+		Doc: "500 for what lies there, until the BMC is reset",
 	},
 	{
-		Name: "reset-kills", Seen: "BMC whose flash is worn",
-		Doc: "a BMC that is reset never comes back",
+		Name: "sick-for-good", Value: uriStart, Default: "/redfish/v1/Systems/", Seen: "BMC whose flash is worn",
+		Doc: "500 for what lies there, and when the BMC is reset it does not come back",
 	},
 	{
 		Name: "not-ready", Quirk: 81, Seen: "iDRAC 400 SWC0700, others 503",

@@ -143,8 +143,8 @@ func (b *BMC) before(w http.ResponseWriter, r *http.Request, req *request) (*rep
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.faults.fireOn("sick", req.uri) {
-		answer := failure(http.StatusServiceUnavailable, baseRegistry+"ServiceTemporarilyUnavailable", "The service does not answer.")
+	if b.faults.fireOn("sick", req.uri) || b.faults.fireOn("sick-for-good", req.uri) {
+		answer := failure(http.StatusInternalServerError, baseRegistry+"InternalError", "The service behind it does not answer.")
 		return &answer, true
 	}
 	if _, ok := b.faults.fire("not-ready"); ok {

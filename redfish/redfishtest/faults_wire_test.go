@@ -76,6 +76,28 @@ var wireFaults = map[string]faultCase{
 		}
 		r.acts(t, map[string]int{})
 	}},
+	"sick": {run: func(r *rig) {
+		t := r.t
+		r.fault(t, "sick")
+		r.get(t, systemURI).want(t, 500, "InternalError")
+		r.get(t, "/redfish/v1").want(t, 200)
+		r.do(t, http.MethodPost, managerResetURI, map[string]any{}).want(t, 204)
+		r.eventually("it is well", func() bool { return len(r.ActiveFaults()) == 0 })
+		r.acts(t, map[string]int{"bmc.reset": 1})
+	}},
+	"sick-for-good": {run: func(r *rig) {
+		t := r.t
+		r.fault(t, "sick-for-good")
+		r.get(t, systemURI).want(t, 500)
+		r.do(t, http.MethodPost, managerResetURI, map[string]any{}).want(t, 204)
+		r.eventually("it does not answer", func() bool {
+			_, err := r.try(t.Context(), http.MethodGet, "/redfish/v1", nil)
+			return err != nil
+		})
+		if _, err := r.try(t.Context(), http.MethodGet, "/redfish/v1", nil); err == nil {
+			t.Error("it came back")
+		}
+	}},
 	"not-ready": {run: func(r *rig) {
 		t := r.t
 		r.fault(t, "not-ready*2")
@@ -276,4 +298,18 @@ var wireFaults = map[string]faultCase{
 			t.Error("not the resource that was named")
 		}
 	}},
+}
+
+// eventually waits for what a BMC does behind its answer.
+func (r *rig) eventually(what string, ok func() bool) {
+	r.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for range 2000 {
+		if ok() {
+			return
+		}
+		<-tick.C
+	}
+	r.t.Errorf("never: %s", what)
 }

@@ -45,7 +45,7 @@ func (b *BMC) restart() {
 	back := wait(b.ctx, b.opts.ManagerDelay)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.faults.fireOn("reset-kills", "") {
+	if _, dead := b.faults["sick-for-good"]; dead {
 		return
 	}
 	delete(b.faults, "sick")
