@@ -66,17 +66,32 @@ func (raid) state(ctx context.Context, e *Env) (s raidState, err error) {
 	if err != nil {
 		return s, err
 	}
-	wanted := slices.Clone(e.Machine.RAID)
+	s.compare(volumes, e.Machine.RAID)
+	if len(volumes) == 0 || len(s.missing) > 0 {
+		power, err := c.Power(ctx)
+		if err != nil {
+			return s, err
+		}
+		s.off = power == redfish.Off
+	}
+	return s, nil
+}
+
+// compare holds what there is against what is wanted.
+func (s *raidState) compare(volumes []redfish.Volume, wishes []RAIDWish) {
+	wanted := slices.Clone(wishes)
 	slices.SortStableFunc(wanted, func(a, b RAIDWish) int { return b.Drives - a.Drives }) // the loosest wish takes what is left
 	for _, v := range volumes {
 		words := volumeWords(v.Level, v.Drives) + " (" + v.Name + ")"
-		s.found = append(s.found, words)
-		if v.Health != "OK" && v.Health != "" {
+		told := words
+		switch v.Health {
+		case "OK":
+		case "":
+			told += ", whose health the BMC does not tell"
+		default:
 			s.ill = append(s.ill, words+" is "+v.Health)
 		}
-		if v.Health == "" {
-			s.found[len(s.found)-1] += ", whose health the BMC does not tell"
-		}
+		s.found = append(s.found, told)
 		i := slices.IndexFunc(wanted, func(w RAIDWish) bool { return w.Level == v.Level && (w.Drives == 0 || w.Drives == v.Drives) })
 		if i < 0 {
 			s.more = append(s.more, words)
@@ -87,14 +102,6 @@ func (raid) state(ctx context.Context, e *Env) (s raidState, err error) {
 	for _, w := range wanted {
 		s.missing = append(s.missing, w.String())
 	}
-	if len(volumes) == 0 || len(s.missing) > 0 {
-		power, err := c.Power(ctx)
-		if err != nil {
-			return s, err
-		}
-		s.off = power == redfish.Off
-	}
-	return s, nil
 }
 
 // differs says in a sentence what is not as wanted, "" where all is.
