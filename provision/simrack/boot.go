@@ -167,9 +167,9 @@ func fetch(ctx context.Context, uri string) ([]byte, error) {
 	return exchange(ctx, http.MethodGet, uri, nil)
 }
 
-// bootPatience is how long a machine tries one URI: a rackproof that was killed
-// may come back on the same port.
-const bootPatience = 45 * time.Second
+// bootPatience is how long a machine tries one URI: a rackproof that is killed again and
+// again comes back on the same port each time, and answers for a moment.
+const bootPatience = 5 * time.Minute
 
 // most is more than a script or a seed ever has, and how much is read of a CD: the
 // program of the simulated image stands at its beginning.
@@ -179,7 +179,7 @@ const most = 1 << 20
 func exchange(ctx context.Context, method, uri string, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, bootPatience)
 	defer cancel()
-	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		answer, err := once(ctx, method, uri, body)
 		if err == nil {
 			return answer, nil
