@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strings"
@@ -23,7 +24,7 @@ func ownMounts(t *testing.T) bool {
 	if os.Getenv(inMounts) != "" {
 		return true
 	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v", "-test.parallel", "6", "-test.timeout", "10m")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v", "-test.parallel", "6", "-test.timeout", "40m")
 	cmd.Env = append(os.Environ(), inMounts+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 	out, err := cmd.CombinedOutput()
@@ -112,18 +113,58 @@ func TestDiskFull(t *testing.T) {
 				t.Fatalf("with space: exit %d, want %d\n%s", code, exitHardware, k.output)
 			}
 			k.whole()
-			got := acted(k.outcome())
-			if !maps.Equal(got.results, want.results) {
-				t.Errorf("other results than undisturbed:\n%s", difference(want.results, got.results))
-			}
-			for machine, acts := range got.acts {
-				if !maps.Equal(acts, want.acts[machine]) {
-					t.Errorf("%s: acts %v, undisturbed %v", machine, acts, want.acts[machine])
-				}
-			}
+			k.asWith(want)
 		})
 	}
 	t.Logf("measured: a run of two machines writes %d KiB, full at %d places of it", used>>10, points)
+}
+
+// asWith compares what a run that had no space for a time came to with what it does with space.
+func (k *killRun) asWith(want outcome) {
+	k.t.Helper()
+	got := acted(k.outcome())
+	if !maps.Equal(got.results, want.results) {
+		k.t.Errorf("other results than undisturbed:\n%s", difference(want.results, got.results))
+	}
+	for machine, acts := range got.acts {
+		if !maps.Equal(acts, want.acts[machine]) {
+			k.t.Errorf("%s: acts %v, undisturbed %v", machine, acts, want.acts[machine])
+		}
+	}
+}
+
+// The disk is full again and again, from the first write of a run to its last: each life gets a
+// few pages more than the one before had. Each ends with a clear error, leaves the journal and the evidence
+// sound and takes no result back; the last one comes to what a run with space comes to.
+func TestDiskFullAtEveryWrite(t *testing.T) {
+	if os.Getenv("RACKPROOF_PROVE") == "" {
+		t.Skip("hundreds of lives take minutes: RACKPROOF_PROVE=1 runs it")
+	}
+	if !ownMounts(t) {
+		return
+	}
+	alone := newDiskRun(t, 30)
+	if code := alone.rackproof(0); code != exitHardware {
+		t.Fatalf("undisturbed: exit %d, want %d\n%s", code, exitHardware, alone.output)
+	}
+	k, pages := newDiskRun(t, 31), rand.New(rand.NewPCG(killSeed(t), 31))
+	seen, size, fills := witness{killRun: k}, uint64(0), 0
+	flags := uintptr(0)
+	for ; size < plenty && !t.Failed(); fills++ {
+		size += uint64(os.Getpagesize() * (1 + pages.IntN(16)))
+		k.mount(flags, size)
+		flags = syscall.MS_REMOUNT
+		code := k.rackproof(0)
+		if code == exitHardware {
+			break
+		}
+		k.troubled(code, "the disk is full", "free space")
+		seen.look(fills%10 == 0)
+		t.Logf("full at %d KiB: %s", size>>10, seen.stand())
+	}
+	k.whole()
+	k.asWith(acted(alone.outcome()))
+	t.Logf("measured: full %d times on the way to %d KiB", fills, size>>10)
 }
 
 // A state folder that became read-only is said to be so; nothing of the run is lost.
