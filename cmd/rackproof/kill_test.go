@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"log"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -26,7 +27,16 @@ import (
 const asRackproof = "RACKPROOF_TEST_MAIN"
 
 func TestMain(m *testing.M) {
+	if text := os.Getenv(asHall); text != "" {
+		if err := standHall(text); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	if os.Getenv(asRackproof) != "" {
+		if file := os.Getenv(leftBehind); file != "" {
+			os.Exit(mainAndLeft(file))
+		}
 		main()
 		return
 	}

@@ -57,7 +57,7 @@ func startMachine(ctx context.Context, spec MachineSpec, place *reservation, log
 	m.node = nodetest.NewNode(m.hardware, place.addr, m.log)
 	m.node.OnRestart(func() { m.bmc.RestartHost() })
 	m.bmc, err = redfishtest.Start(ctx, redfishtest.Options{
-		Tree: m.tree, User: login.User, Password: login.Password,
+		Tree: m.tree, User: login.User, Password: login.Password, Latency: opts.Latency,
 		PowerDelay: opts.PowerDelay, POSTDelay: opts.POSTDelay, TaskDelay: opts.PowerDelay,
 		Faults: bmcFaults(spec.Fault), Log: m.log,
 		Hooks: redfishtest.Hooks{

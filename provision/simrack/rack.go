@@ -24,6 +24,7 @@ type Options struct {
 	Seed       uint64
 	PowerDelay time.Duration // from the accepted act to the changed power state; 0 = 300 ms
 	POSTDelay  time.Duration // from power or reset to the boot; 0 = 700 ms
+	Latency    time.Duration // added to every answer of a BMC
 	Load       time.Duration // of the burn-in that BatchYAML asks for; 0 = 6 s
 	Log        *slog.Logger  // nil: no log
 }
@@ -156,6 +157,15 @@ func (r *Rack) Busy() []string {
 		}
 	}
 	return busy
+}
+
+// Sessions is how many sessions are open on the BMCs.
+func (r *Rack) Sessions() int {
+	n := 0
+	for _, m := range r.machines {
+		n += m.bmc.OpenSessions()
+	}
+	return n
 }
 
 // SetFault plants a fault, "" takes every fault away. What is soldered or plugged
