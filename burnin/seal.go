@@ -15,14 +15,28 @@ const ManifestFile = "SHA256SUMS"
 // the manifest: whoever holds it can tell whether any byte of the evidence was
 // changed since. Sealing again gives the same bytes.
 func (s *Store) Seal() (string, error) {
+	_, b, err := s.seal()
+	return sum(b), err
+}
+
+// Sealed seals the evidence and reads it back, with every hash checked.
+func (s *Store) Sealed() (*Record, error) {
+	files, b, err := s.seal()
+	if err != nil {
+		return nil, err
+	}
+	files.byName[ManifestFile] = b
+	return readRecord(s.dir, files)
+}
+
+func (s *Store) seal() (files *fileSet, manifest []byte, err error) {
 	root, err := os.OpenRoot(s.dir)
 	if err != nil {
-		return "", fmt.Errorf("seal evidence: %w", err)
+		return nil, nil, fmt.Errorf("seal evidence: %w", err)
 	}
 	defer func() { _ = root.Close() }()
-	files, err := readFolder(root.FS())
-	if err != nil {
-		return "", fmt.Errorf("seal evidence %s: %w", s.dir, err)
+	if files, err = readFolder(root.FS()); err != nil {
+		return nil, nil, fmt.Errorf("seal evidence %s: %w", s.dir, err)
 	}
 	var lines []string
 	for name, b := range files.byName {
@@ -31,13 +45,11 @@ func (s *Store) Seal() (string, error) {
 		}
 	}
 	slices.Sort(lines)
-	var manifest strings.Builder
 	for _, l := range lines {
 		_, line, _ := strings.Cut(l, "\x00")
-		manifest.WriteString(line)
+		manifest = append(manifest, line...)
 	}
-	b := []byte(manifest.String())
-	return sum(b), s.write(ManifestFile, b)
+	return files, manifest, s.write(ManifestFile, manifest)
 }
 
 // ManifestSHA256 is the hash of the manifest that lies in the record, "" when the

@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -164,10 +165,14 @@ func (l *loader) resolve(m *Machine, row rowInfo) {
 			l.add(row.pos, "mig_test: profile %s does not say which instances are made and how they are left; it would say gpu: {mig_layout: 7x 1g.10gb, mig_leave: removed}", m.Profile)
 		}
 	}
-	spec, err := l.lib.Spec(m.Spec)
-	if err != nil {
-		l.add(l.valuePos(row, "spec"), "%v", err)
-		return
+	spec, known := l.specs[m.Spec]
+	if !known {
+		var err error
+		if spec, err = l.lib.Spec(m.Spec); err != nil {
+			l.add(l.valuePos(row, "spec"), "%v", err)
+			return
+		}
+		l.specs[m.Spec] = spec
 	}
 	if len(m.WriteDisks) > 0 && spec.Loads.NVMe != profiles.NVMeWrite {
 		l.add(row.at("write_disks"), "write_disks: spec %s does not ask for writes; it would say loads: {nvme: write}", m.Spec)
@@ -177,6 +182,25 @@ func (l *loader) resolve(m *Machine, row rowInfo) {
 }
 
 func (l *loader) profile(m *Machine, row rowInfo) *profiles.Profile {
+	for _, e := range []placed{l.expct, row.expect} {
+		if e.expect != (profiles.Expect{}) {
+			m.Expect = e.expect
+		}
+	}
+	// A hall is of few kinds, and to read a profile takes its time.
+	key := fmt.Sprintf("%s %q %q", m.Profile, words(l.expct.expect), words(row.expect.expect))
+	p := l.profiles[key]
+	if p == nil {
+		if p = l.expected(m, row); p == nil {
+			return nil
+		}
+		l.profiles[key] = p
+	}
+	return l.newestFirmware(m, row, p)
+}
+
+// expected is the machine's profile with what the order expects laid over it.
+func (l *loader) expected(m *Machine, row rowInfo) *profiles.Profile {
 	p, err := l.lib.Profile(m.Profile)
 	if err != nil {
 		l.add(l.valuePos(row, "profile"), "%v", err)
@@ -186,13 +210,21 @@ func (l *loader) profile(m *Machine, row rowInfo) *profiles.Profile {
 		if e.expect == (profiles.Expect{}) {
 			continue
 		}
-		m.Expect = e.expect
 		if p, err = p.WithExpect(e.expect, e.pos); err != nil {
 			l.add(e.pos, "expect: %v", err)
 			return nil
 		}
 	}
-	return l.newestFirmware(m, row, p)
+	return p
+}
+
+// words tells two expectations apart.
+func words(e profiles.Expect) string {
+	b, err := json.Marshal(e)
+	if err != nil {
+		panic(err) // numbers and units
+	}
+	return string(b)
 }
 
 // newestFirmware states the versions of the batch's firmware folder as limits.

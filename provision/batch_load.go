@@ -47,7 +47,7 @@ func parseBatch(file string, b []byte, lib *profiles.Library, remote bool) (*Bat
 		return nil, fmt.Errorf("batch file: %w", err)
 	}
 	l := &loader{reader: reader{file: file}, lib: lib, dir: dir, remote: remote}
-	l.images = map[string]map[string]FirmwareFile{}
+	l.images, l.profiles, l.specs = map[string]map[string]FirmwareFile{}, map[string]*profiles.Profile{}, map[string]*profiles.Spec{}
 	l.batch = &Batch{Source: file, Spec: defaultSpec, Workflow: defaultWorkflow, Resolved: map[string][]byte{}}
 	l.base = Machine{
 		Login: BMCLogin{User: "env:BMC_USER", Password: "env:BMC_PASSWORD", TLS: "pin"},
@@ -79,6 +79,9 @@ type loader struct {
 	rows   []rowInfo                          // beside batch.Machines: where each stands
 	images map[string]map[string]FirmwareFile // newest firmware, by profile and component
 	top    map[string]profiles.Position       // of the batch's own keys
+
+	profiles map[string]*profiles.Profile // read already, with what is expected laid over them
+	specs    map[string]*profiles.Spec
 }
 
 // placed is an expect: with its place.

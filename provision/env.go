@@ -47,6 +47,7 @@ type Env struct {
 	silences  *silences // nil in a plan
 	bmc       BMC
 	node      burnin.Shell
+	failed    *bool // what there is was judged as that in this step; nil = not asked yet
 
 	telling  sync.Mutex // probes tell of their progress side by side
 	reported time.Time

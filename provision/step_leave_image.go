@@ -13,7 +13,7 @@ func (leaveImage) Done(_ context.Context, e *Env) (bool, error) {
 		e.Facts[FactHandover] = "BIOS untouched; in its installed system, as found"
 		return true, nil
 	}
-	failed, err := handover{}.failed(e)
+	failed, err := handover{}.failedBefore(e)
 	if err != nil {
 		return false, err
 	}

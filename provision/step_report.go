@@ -89,7 +89,7 @@ func (r report) Do(_ context.Context, e *Env) (Facts, error) {
 	if i := slices.Index(earlier, e.Store.Dir()); i >= 0 {
 		earlier = earlier[:i]
 	}
-	_, err = brep.Save(e.Store.Dir(), brep.Earlier(earlier))
+	_, err = brep.Save(e.Store.Dir(), brep.Read{Profile: e.Profile, Spec: e.Spec}, brep.Earlier(earlier))
 	return nil, err
 }
 

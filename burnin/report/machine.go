@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"fmt"
 	"time"
 
@@ -50,6 +51,28 @@ type By struct {
 	Profile *profiles.Profile // nil = the stored one
 	Spec    *profiles.Spec    // nil = the stored one
 	Default *profiles.Spec    // where neither is there: a bare capture
+	Read    Read
+}
+
+// Read is a profile and a spec that the caller has read before. They save reading the
+// stored ones where those are the same, byte by byte.
+type Read struct {
+	Profile *profiles.Profile
+	Spec    *profiles.Spec
+}
+
+func (r Read) profile(b []byte) (*profiles.Profile, error) {
+	if r.Profile != nil && bytes.Equal(r.Profile.Bytes(), b) {
+		return r.Profile, nil
+	}
+	return profiles.ParseResolved(b)
+}
+
+func (r Read) spec(b []byte) (*profiles.Spec, error) {
+	if r.Spec != nil && bytes.Equal(r.Spec.Bytes(), b) {
+		return r.Spec, nil
+	}
+	return profiles.ParseResolvedSpec(b)
 }
 
 // Record judges rec.
@@ -62,7 +85,7 @@ func (by By) Record(rec *burnin.Record) (*Machine, error) {
 	case len(rec.Profile) == 0:
 		return nil, fmt.Errorf("%s: the evidence holds no profile (a bare capture); name one with --profile NAME", rec.Meta.Machine)
 	default:
-		if p, err = profiles.ParseResolved(rec.Profile); err != nil {
+		if p, err = by.Read.profile(rec.Profile); err != nil {
 			return nil, fmt.Errorf("%s: profile.yaml in the evidence: %w", rec.Meta.Machine, err)
 		}
 	}
@@ -73,7 +96,7 @@ func (by By) Record(rec *burnin.Record) (*Machine, error) {
 	case len(rec.Spec) == 0:
 		s = by.Default
 	default:
-		if s, err = profiles.ParseResolvedSpec(rec.Spec); err != nil {
+		if s, err = by.Read.spec(rec.Spec); err != nil {
 			return nil, fmt.Errorf("%s: spec.yaml in the evidence: %w", rec.Meta.Machine, err)
 		}
 	}

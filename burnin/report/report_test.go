@@ -65,7 +65,7 @@ func errorsOf(errs ...error) error {
 
 func TestSaveNamesTheFaultAndIsRepeatable(t *testing.T) {
 	dir := attempt(t, "r1u07")
-	m, err := Save(dir, nil)
+	m, err := Save(dir, Read{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestSaveNamesTheFaultAndIsRepeatable(t *testing.T) {
 		t.Errorf("first line has %d characters, at most 100 fit a ticket's subject", n)
 	}
 	first := readFiles(t, dir)
-	if _, err := Save(dir, nil); err != nil {
+	if _, err := Save(dir, Read{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for name, b := range readFiles(t, dir) {
@@ -109,7 +109,7 @@ func TestManifestIsCheckedBySha256sum(t *testing.T) {
 		t.Skip("sha256sum is not on this system: ", err)
 	}
 	dir := attempt(t, "r1u07")
-	if _, err := Save(dir, nil); err != nil {
+	if _, err := Save(dir, Read{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	check := func() error {
@@ -138,7 +138,7 @@ func TestManifestIsCheckedBySha256sum(t *testing.T) {
 
 func TestPageIsSelfContainedAndEscaped(t *testing.T) {
 	dir := attempt(t, "r1u07")
-	if _, err := Save(dir, nil); err != nil {
+	if _, err := Save(dir, Read{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	page := string(readFiles(t, dir)[HTMLFile])
@@ -242,7 +242,7 @@ func TestTextNamesStandIns(t *testing.T) {
 
 func TestFolderTakesTheLastAttempt(t *testing.T) {
 	first := attempt(t, "r1u07")
-	if _, err := Save(first, nil); err != nil {
+	if _, err := Save(first, Read{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	second := filepath.Join(filepath.Dir(first), "2")

@@ -20,19 +20,20 @@ const (
 
 // Save judges the evidence folder of an attempt and writes SHA256SUMS, report.html
 // and report.json into it. Running it again gives the same bytes.
-func Save(dir string, earlier []Attempt) (*Machine, error) {
+func Save(dir string, read Read, earlier []Attempt) (*Machine, error) {
 	store, err := burnin.OpenStore(dir)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := store.Seal(); err != nil {
-		return nil, err
-	}
-	m, err := Load(dir)
+	rec, err := store.Sealed()
 	if err != nil {
 		return nil, err
 	}
-	m.Attempts = earlier
+	m, err := By{Read: read}.Record(rec)
+	if err != nil {
+		return nil, err
+	}
+	m.From, m.Attempts = dir, earlier
 	var page bytes.Buffer
 	if err := HTML(&page, m); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 
@@ -17,10 +18,11 @@ func TestBatchJSONTellsCausesOfSteps(t *testing.T) {
 			Steps: []provision.StepDone{{Step: "bios", Seconds: 90}},
 		})
 	}
-	text, err := report.JSON(batchJSON(t.TempDir(), run, provision.Selector{}))
-	if err != nil {
+	var out bytes.Buffer
+	if err := batchJSON(&out, judgementsIn(t.TempDir(), run), run, provision.Selector{}); err != nil {
 		t.Fatal(err)
 	}
+	text := out.Bytes()
 	var got struct {
 		Schema     string `json:"schema"`
 		Machines   []any  `json:"machines"`

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rackproof/rackproof/burnin"
 	"github.com/rackproof/rackproof/provision"
 	"github.com/rackproof/rackproof/provision/journal"
 )
@@ -209,8 +208,9 @@ func owned(id provision.RunID, err error) error {
 func (c *carry) finish(run *provision.Run, sel provision.Selector, interrupted bool) error {
 	a := c.app
 	code := c.failOn.worst(run.ExitCodes(sel)...)
+	read := judgementsIn(c.evidence(), run)
 	if !c.noPage {
-		index, err := writeBatchPage(c.evidence(), run)
+		index, err := writeBatchPage(read, run)
 		if err != nil {
 			return err
 		}
@@ -219,12 +219,12 @@ func (c *carry) finish(run *provision.Run, sel provision.Selector, interrupted b
 		}
 	}
 	if a.json {
-		if err := a.printJSON(batchJSON(c.evidence(), run, sel)); err != nil {
+		if err := batchJSON(a.stdout, read, run, sel); err != nil {
 			return err
 		}
 		return exitWith(code)
 	}
-	a.printf("%s", finalTable(c.evidence(), run, sel, a.width()))
+	a.printf("%s", finalTable(read, run, sel, a.width()))
 	switch {
 	case interrupted && a.at.remote():
 		a.progress("interrupted here; the workers of site %s go on. End the run: rackproof cancel %s", a.at.site, run.ID)
@@ -237,7 +237,7 @@ func (c *carry) finish(run *provision.Run, sel provision.Selector, interrupted b
 	for _, line := range late(run, sel) {
 		a.printf("until %s: %s\n", provision.UntilText(run.Until, run.Last), line)
 	}
-	a.printf("%s%s\n", truth(c.evidence(), run, sel), c.summary(run, sel, code))
+	a.printf("%s%s\n", truth(read, run, sel), c.summary(run, sel, code))
 	return exitWith(code)
 }
 
@@ -255,18 +255,6 @@ func idle(run *provision.Run) *provision.Run {
 	r := *run
 	r.Cancelled = true
 	return &r
-}
-
-// judgement reads what a machine's latest attempt was judged, or nil.
-func judgement(state string, id provision.RunID, m *provision.MachineRun) *burnin.Judgement {
-	if !m.Over() {
-		return nil
-	}
-	j, err := provision.ReadReport(provision.AttemptDir(state, id, m.Machine.Name, m.Attempt))
-	if err != nil {
-		return nil
-	}
-	return j
 }
 
 // findRun returns the run that a person means: the one named, else the newest, or

@@ -129,7 +129,7 @@ func (c *carry) showRun(ctx context.Context, e engine, run *provision.Run, sel p
 		return c.app.printJSON(struct {
 			runState
 			Outliers []burnin.OddMachine `json:"outliers"`
-		}{s, batchJSON(c.state, run, sel).Outliers})
+		}{s, judgementsIn(c.evidence(), run).outliers(run, sel)})
 	}
 	if s.Idle {
 		c.app.printf("%s\n", nobodyCarries(run))
@@ -143,6 +143,6 @@ func (c *carry) showRun(ctx context.Context, e engine, run *provision.Run, sel p
 	if s.Carried != "" {
 		c.app.printf("carried by %s\n", s.Carried)
 	}
-	c.app.printf("%s%s\n", truth(c.evidence(), run, sel), s.Summary)
+	c.app.printf("%s%s\n", truth(judgementsIn(c.evidence(), run), run, sel), s.Summary)
 	return nil
 }

@@ -166,7 +166,7 @@ func pad(s string, width int) string {
 
 // finalTable is the table of a run that has come to rest, and below it what each
 // machine that is not well needs.
-func finalTable(state string, run *provision.Run, sel provision.Selector, width int) string {
+func finalTable(read *judgements, run *provision.Run, sel provision.Selector, width int) string {
 	var b bytes.Buffer
 	style := tableStyle{width: width, idle: true}
 	b.WriteString(tableOf(run, sel, style) + "\n")
@@ -177,7 +177,7 @@ func finalTable(state string, run *provision.Run, sel provision.Selector, width 
 			continue
 		}
 		told = true
-		j := judgement(state, run.ID, m)
+		j := read.of(m)
 		switch {
 		case m.State == provision.StatePassed:
 			fmt.Fprintf(&b, "%s: %s in attempt %d\n", placed(m), m.State, m.Attempt)

@@ -11,7 +11,7 @@ import (
 
 // truth tells of a batch what no line of a machine tells: what several have in common,
 // and how long steps took, the slowest machine named. It is empty for one machine.
-func truth(state string, run *provision.Run, sel provision.Selector) string {
+func truth(read *judgements, run *provision.Run, sel provision.Selector) string {
 	chosen := run.Sorted(sel)
 	if len(chosen) < 2 {
 		return ""
@@ -24,7 +24,7 @@ func truth(state string, run *provision.Run, sel provision.Selector) string {
 	}
 	var js []burnin.Judgement
 	for _, m := range chosen {
-		if j := judgement(state, run.ID, m); j != nil && !m.Faulted {
+		if j := read.of(m); j != nil && !m.Faulted {
 			js = append(js, *j)
 		}
 	}
