@@ -76,7 +76,7 @@ func (s *Store) Add(e *Evidence) error {
 		if err := s.remove(base + ".json"); err != nil {
 			return err
 		}
-		if err := errors.Join(s.write(base+".out", e.Out), s.write(base+".err", e.Err)); err != nil {
+		if err := errors.Join(s.place(base+".out", e.Out), s.place(base+".err", e.Err)); err != nil {
 			return err
 		}
 	}
@@ -85,12 +85,15 @@ func (s *Store) Add(e *Evidence) error {
 		if err := FormatSamples(&b, e.Samples); err != nil {
 			return err
 		}
-		if err := s.write(base+".samples", b.Bytes()); err != nil {
+		if err := s.place(base+".samples", b.Bytes()); err != nil {
 			return err
 		}
 		file.SHA256Samples = sum(b.Bytes())
 	} else if err := s.remove(base + ".samples"); err != nil {
 		return err
+	}
+	if err := syncDir(filepath.Dir(s.path(base))); err != nil { // all that the .json speaks of, at once
+		return fmt.Errorf("write evidence %s: %w", base, err)
 	}
 	return s.writeJSON(base+".json", file)
 }
@@ -217,10 +220,23 @@ func (s *Store) writeJSON(name string, v any) error {
 }
 
 // write puts a file into place atomically and durably.
-func (s *Store) write(name string, b []byte) (err error) {
+func (s *Store) write(name string, b []byte) error {
+	if err := s.place(name, b); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(s.path(name)))
+}
+
+// place is write, durable once its folder is synced.
+func (s *Store) place(name string, b []byte) (err error) {
 	path := s.path(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("write evidence: %w", err)
+	}
+	if len(b) == 0 { // most commands say nothing on stderr: there is nothing to cut short
+		if f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err == nil {
+			return f.Close()
+		}
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), tmpPrefix+"*")
 	if err != nil {
@@ -235,10 +251,7 @@ func (s *Store) write(name string, b []byte) (err error) {
 	if err := errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
+	return os.Rename(tmp.Name(), path)
 }
 
 func (s *Store) remove(name string) error {

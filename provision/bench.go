@@ -238,7 +238,7 @@ func (b *Bench) env(t Task, rec Recorder, s *site) (*Env, error) {
 		Log:   s.log.With("machine", t.Machine.Name, "attempt", t.Attempt, "step", t.Step.Name),
 		Store: store, Facts: t.Facts.Clone(), Boot: s.netboot, Burner: b.Burner,
 		Steps: t.Steps, Repairs: t.Repairs, Version: b.Version,
-		rec: rec, intents: map[string]Intent{}, startBoot: s.startNetboot, meeting: s.meeting, inrush: s.inrush, silences: s.silences,
+		rec: rec, intents: map[string]Intent{}, startBoot: s.startNetboot, meeting: s.meeting, inrush: s.inrush, silences: s.silences, desk: s.desk,
 		open: b.openers(), secrets: b.Secrets, known: OpenKnownBMCs(b.State),
 	}
 	maps.Copy(e.intents, t.Intents)

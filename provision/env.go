@@ -45,6 +45,7 @@ type Env struct {
 	inrush    *Inrush
 	deadline  *deadline // of the run; nil = none
 	silences  *silences // nil in a plan
+	desk      desk      // nil in a plan
 	bmc       BMC
 	node      burnin.Shell
 	failed    *bool // what there is was judged as that in this step; nil = not asked yet

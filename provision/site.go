@@ -25,6 +25,7 @@ type site struct {
 	inrush  *Inrush
 
 	silences *silences
+	desk     desk
 
 	mu      sync.Mutex
 	started bool
@@ -49,7 +50,7 @@ func (b *Bench) site(t Task) (*site, error) {
 		log:   slog.New(b.Secrets.Handler(slog.NewMultiHandler(file, b.Log.Handler()))).With("run", t.Run),
 		file:  f,
 		brake: NewBrake(models(t.Batch)),
-		known: map[string]resolved{}, meeting: NewMeeting(), inrush: NewInrush(t.Batch), silences: openSilences(filepath.Join(dir, "silences.json")),
+		known: map[string]resolved{}, meeting: NewMeeting(), inrush: NewInrush(t.Batch), silences: openSilences(filepath.Join(dir, "silences.json")), desk: newDesk(),
 	}
 	s.brake.Follow(t.Rollouts, t.Released+1)
 	s.netboot = b.newNetboot(t, filepath.Join(dir, "netboot.json"), s.log)

@@ -18,7 +18,7 @@ type handover struct{}
 func (handover) Name() string { return "handover" }
 
 func (h handover) Done(ctx context.Context, e *Env) (bool, error) {
-	failed, err := h.failedBefore(e)
+	failed, err := h.failedBefore(ctx, e)
 	if err != nil {
 		return false, err
 	}
@@ -86,18 +86,21 @@ func live(e *Env) bool { return BootMethod(e.Facts[FactBoot]).fromUs() }
 
 // failed judges what is there already. Judging is pure, so the report will say
 // the same.
-func (handover) failed(e *Env) (bool, error) {
-	rec, err := e.Store.Record()
-	if err != nil {
-		return false, err
-	}
-	return burnin.Judge(rec, e.Profile, e.Spec).Result == burnin.Failed, nil
+func (handover) failed(ctx context.Context, e *Env) (failed bool, err error) {
+	err = e.judging(ctx, func() error {
+		rec, err := e.Store.Record()
+		if err == nil {
+			failed = burnin.Judge(rec, e.Profile, e.Spec).Result == burnin.Failed
+		}
+		return err
+	})
+	return failed, err
 }
 
 // failedBefore is failed, asked once in a step that measures nothing.
-func (h handover) failedBefore(e *Env) (failed bool, err error) {
+func (h handover) failedBefore(ctx context.Context, e *Env) (failed bool, err error) {
 	if e.failed == nil {
-		if failed, err = h.failed(e); err != nil {
+		if failed, err = h.failed(ctx, e); err != nil {
 			return false, err
 		}
 		e.failed = &failed

@@ -8,12 +8,12 @@ type leaveImage struct{}
 
 func (leaveImage) Name() string { return "leave-image" }
 
-func (leaveImage) Done(_ context.Context, e *Env) (bool, error) {
+func (leaveImage) Done(ctx context.Context, e *Env) (bool, error) {
 	if !inOurImage(e) {
 		e.Facts[FactHandover] = "BIOS untouched; in its installed system, as found"
 		return true, nil
 	}
-	failed, err := handover{}.failedBefore(e)
+	failed, err := handover{}.failedBefore(ctx, e)
 	if err != nil {
 		return false, err
 	}

@@ -50,7 +50,7 @@ func reboots(e *Env) profiles.Reboots {
 	return r
 }
 
-func (s rebootCycle) Done(_ context.Context, e *Env) (bool, error) {
+func (s rebootCycle) Done(ctx context.Context, e *Env) (bool, error) {
 	want := reboots(e)
 	if want.Count == 0 {
 		return true, nil
@@ -59,7 +59,7 @@ func (s rebootCycle) Done(_ context.Context, e *Env) (bool, error) {
 	if err != nil || len(meta.Boots) >= want.Count {
 		return err == nil, err
 	}
-	failed, err := handover{}.failed(e)
+	failed, err := handover{}.failed(ctx, e)
 	if failed && len(meta.Boots) == 0 && e.Facts[factReboot] == "" && e.Spec.OnFail != profiles.Continue {
 		e.Facts[FactReboots] = fmt.Sprintf("none of %d: it failed before", want.Count)
 		return true, nil

@@ -19,8 +19,12 @@ type report struct{}
 
 func (report) Name() string { return "report" }
 
-func (r report) Done(_ context.Context, e *Env) (bool, error) {
-	j, err := ReadReport(e.Store.Dir())
+func (r report) Done(ctx context.Context, e *Env) (bool, error) {
+	var j *burnin.Judgement
+	err := e.judging(ctx, func() (err error) {
+		j, err = ReadReport(e.Store.Dir())
+		return err
+	})
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
@@ -61,17 +65,21 @@ func (report) tell(e *Env, j *burnin.Judgement) error {
 	return err
 }
 
-func (r report) Do(_ context.Context, e *Env) (Facts, error) {
+func (r report) Do(ctx context.Context, e *Env) (Facts, error) {
+	return nil, e.judging(ctx, func() error { return r.write(e) })
+}
+
+func (report) write(e *Env) error {
 	if err := e.begin(); err != nil { // a fault before verify-bmc has no record yet
-		return nil, err
+		return err
 	}
 	m, err := e.record()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	rec, err := e.Store.Record()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	m.BootID = or(rec.Machine.BootID, m.BootID)
 	if m.Kept = e.kept(rec); m.Kept == nil && e.Facts[factKept] != "" {
@@ -80,17 +88,17 @@ func (r report) Do(_ context.Context, e *Env) (Facts, error) {
 	}
 	e.tellMoved(rec, &m)
 	if err := e.Store.SetMachine(m); err != nil {
-		return nil, err
+		return err
 	}
 	earlier, err := brep.Attempts(filepath.Dir(e.Store.Dir()))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if i := slices.Index(earlier, e.Store.Dir()); i >= 0 {
 		earlier = earlier[:i]
 	}
 	_, err = brep.Save(e.Store.Dir(), brep.Read{Profile: e.Profile, Spec: e.Spec}, brep.Earlier(earlier))
-	return nil, err
+	return err
 }
 
 // ReadReport reads the judgement in an attempt's folder.

@@ -68,7 +68,7 @@ func brief(j *burnin.Judgement) *burnin.Judgement {
 	}
 	short := *j
 	short.Findings = slices.Clone(slices.DeleteFunc(j.Findings, func(f burnin.Finding) bool {
-		return f.Verdict == burnin.Pass && f.Waived == "" && f.Check != "outlier"
+		return f.Verdict <= burnin.Pass && f.Waived == "" && f.Check != "outlier"
 	}))
 	short.Evidence = slices.Clone(slices.DeleteFunc(j.Evidence, func(e burnin.EvidenceID) bool { return !e.StandIn }))
 	return &short

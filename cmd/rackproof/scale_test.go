@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/rackproof/rackproof/burnin"
-	"github.com/rackproof/rackproof/burnin/report"
 	"github.com/rackproof/rackproof/provision"
 	"github.com/rackproof/rackproof/provision/simrack"
 )
@@ -154,7 +153,7 @@ func (h hall) carried(t *testing.T) (f hallFigures) {
 	out, _ := cmd.CombinedOutput()
 	f.wall, f.cpu, f.rss = time.Since(began), spent(cmd.ProcessState), most(cmd.ProcessState)
 	if want, code := h.exit(), cmd.ProcessState.ExitCode(); code != want {
-		t.Errorf("exit %d, want %d\n%s", code, want, tail(out))
+		t.Fatalf("exit %d, want %d\n%s", code, want, tail(out))
 	}
 	if stacks, err := os.ReadFile(left); err != nil || len(stacks) > 0 {
 		t.Errorf("goroutines left behind: %v\n%s", err, stacks)
@@ -174,7 +173,7 @@ func (h hall) limited(t *testing.T, batch string) string {
 	found := false
 	for line := range strings.Lines(batch) {
 		if strings.HasPrefix(line, "limits:") {
-			line, found = fmt.Sprintf("limits: {parallel: %d, load: %s%s}\n", h.Machines, h.Load, h.Limits), true
+			line, found = fmt.Sprintf("limits: {parallel: %d, load: %.0fs%s}\n", h.Machines, h.Load.Seconds(), h.Limits), true
 		}
 		out = append(out, line)
 	}
@@ -193,30 +192,20 @@ func (h hall) exit() int {
 	return exitPassed
 }
 
-// judged compares the records of a run with what was planted: every fault by its cause,
+// judged compares the reports of a run with what was planted: every fault by its cause,
 // and nothing held against another machine.
 func (h hall) judged(t *testing.T, state string) {
 	t.Helper()
-	machines, err := report.Folder(provision.RunDir(state, "hall"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	byName := map[string]*report.Machine{}
-	for i := range machines {
-		byName[machines[i].Machine.Name] = machines[i]
-	}
-	if len(machines) != h.Machines {
-		t.Errorf("%d records, want %d", len(machines), h.Machines)
-	}
 	for i := range h.Machines {
 		name := simrack.MachineSpec{}.Placed(i).Name
-		switch m, fault := byName[name], h.fault(i); {
-		case m == nil:
-			t.Errorf("%s has no record", name)
+		j, err := provision.ReadReport(provision.AttemptDir(state, "hall", name, 1))
+		switch fault := h.fault(i); {
+		case err != nil:
+			t.Errorf("%s has no report: %v", name, err)
 		case fault != "":
-			demoFound(t, fault, m.Judgement, "")
-		case m.Result != burnin.Passed:
-			t.Errorf("%s is well, but %s: %s", name, m.Result, m.Line)
+			demoFound(t, fault, *j, "")
+		case j.Result != burnin.Passed:
+			t.Errorf("%s is well, but %s: %s", name, j.Result, j.Line)
 		}
 	}
 }
