@@ -62,7 +62,7 @@ func (e *Env) climb(ctx context.Context, t Task, info StepInfo, err error) error
 		return err
 	}
 	return &Stuck{
-		Why:   fmt.Sprintf("%s: %v. Tried before: %s", t.Step.Name, err, e.tried(t)),
+		Why:   fmt.Sprintf("%s: %s. Tried before: %s", t.Step.Name, strings.TrimRight(err.Error(), "."), e.tried(t)),
 		Do:    "Pull the power cords for 60 s; if the BMC is the same then, update its firmware or have it exchanged.",
 		Anew:  lost,
 		cause: err,
