@@ -73,11 +73,8 @@ func (b *Bench) Step(ctx context.Context, t Task, rec Recorder) (facts Facts, er
 			s.log.Info("step did not end", "machine", t.Machine.Name, "step", t.Step.Name, "try", t.Try, "err", err)
 		}
 	}()
-	if t.Plan.Version < 1 || t.Plan.Version > PlanVersion {
-		return nil, &BrokenError{Err: fmt.Errorf("the run was planned by version %d of the workflow, this rackproof knows 1 to %d; carry it on with the rackproof that started it", t.Plan.Version, PlanVersion)}
-	}
-	if Due(t.Until, time.Now()) && !t.Step.Always {
-		return nil, NotBegun(t.Until, t.Step.Name, t.Facts)
+	if err := refused(t); err != nil {
+		return nil, err
 	}
 	info, ok := b.find(t.Plan.Name, t.Step)
 	if !ok {
@@ -109,6 +106,18 @@ func (b *Bench) Step(ctx context.Context, t Task, rec Recorder) (facts Facts, er
 		return nil, err
 	}
 	return news(t.Facts, b.Secrets.facts(env.Facts)), nil
+}
+
+// refused says why a task is not begun: this rackproof does not know its plan, or its run
+// has ended.
+func refused(t Task) error {
+	switch {
+	case t.Plan.Version < 1 || t.Plan.Version > PlanVersion:
+		return &BrokenError{Err: fmt.Errorf("the run was planned by version %d of the workflow, this rackproof knows 1 to %d; carry it on with the rackproof that started it", t.Plan.Version, PlanVersion)}
+	case Due(t.Until, time.Now()) && !t.Step.Always:
+		return NotBegun(t.Until, t.Step.Name, t.Facts)
+	}
+	return nil
 }
 
 // doneDoDone asks, acts, and asks again.

@@ -36,21 +36,7 @@ func (b *Bench) openBMC(ctx context.Context, m Machine) (BMC, error) {
 		}
 		passing := (errors.Is(err, redfish.ErrUnreachable) || errors.Is(err, redfish.ErrSessionLimit)) && !refusedUs(err)
 		if !passing || time.Now().After(limit) {
-			stuck := &Stuck{Why: err.Error(), Do: bmcChore(err)}
-			if redfish.Sick(err) && !refusedUs(err) {
-				stuck.cause = err
-			}
-			if errors.Is(err, redfish.ErrAuth) { // the BMC may have its new password already
-				stuck.cause = redfish.ErrAuth
-			}
-			if errors.Is(err, redfish.ErrPinMismatch) {
-				stuck.cause = redfish.ErrPinMismatch
-				stuck.Do += " If its board or BMC was exchanged: " + m.rebindWord() + "."
-				if m.Login.SHA256 != "" {
-					stuck.Do += " If it is right, correct `sha256` of the machine, or delete it."
-				}
-			}
-			return nil, stuck
+			return nil, keptOut(m, err)
 		}
 		t := time.NewTimer(2 * time.Second)
 		select {
@@ -60,6 +46,24 @@ func (b *Bench) openBMC(ctx context.Context, m Machine) (BMC, error) {
 			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+// keptOut words an error by which a BMC, or what is before it, keeps us out.
+func keptOut(m Machine, err error) *Stuck {
+	stuck := &Stuck{Why: err.Error(), Do: bmcChore(err)}
+	switch {
+	case errors.Is(err, redfish.ErrAuth): // the BMC may have its new password already
+		stuck.cause = redfish.ErrAuth
+	case errors.Is(err, redfish.ErrPinMismatch):
+		stuck.cause = redfish.ErrPinMismatch
+		stuck.Do += " If its board or BMC was exchanged: " + m.rebindWord() + "."
+		if m.Login.SHA256 != "" {
+			stuck.Do += " If it is right, correct `sha256` of the machine, or delete it."
+		}
+	case redfish.Sick(err) && !refusedUs(err):
+		stuck.cause = err
+	}
+	return stuck
 }
 
 // credentialChore is what a person does about a secret that is not where the batch

@@ -230,35 +230,46 @@ func (e *Env) otherBoot(ctx context.Context, t Task) error {
 		}
 	}
 	tried := append(strings.FieldsFunc(e.Facts[factBootTried], func(r rune) bool { return r == ',' || r == ' ' }), string(now))
-	b, err := c.Boot(ctx)
+	ways, err := e.ways(ctx, c)
 	if err != nil {
 		return err
 	}
-	http, _, err := e.offersHTTP(ctx, c, b)
-	if err != nil {
-		return err
-	}
-	for _, m := range []struct {
-		method BootMethod
-		can    func() bool
-	}{
-		{BootUEFIHTTP, func() bool { return http }},
-		{BootMedia, func() bool { return e.Boot.HasProgram(e.Machine.Boot.Image) && offersMedia(ctx, c, b) }},
-		{BootPXE, func() bool { return b.Supported && e.Batch.Netboot.fixed() && e.Machine.MAC != "" }},
-	} {
-		if slices.Contains(tried, string(m.method)) || !m.can() {
+	for _, next := range ways {
+		if slices.Contains(tried, string(next)) {
 			continue
 		}
 		if now == BootMedia {
 			e.emptyDrive(ctx, c)
 		}
-		if err := e.Learn(ctx, Facts{FactBoot: string(m.method), factBootTried: strings.Join(tried, ", ")}); err != nil {
+		if err := e.Learn(ctx, Facts{FactBoot: string(next), factBootTried: strings.Join(tried, ", ")}); err != nil {
 			return err
 		}
-		return &Rung{Why: fmt.Sprintf("no boot was seen by %s; tried by %s next", strings.Join(tried, ", "), m.method)}
+		return &Rung{Why: fmt.Sprintf("no boot was seen by %s; tried by %s next", strings.Join(tried, ", "), next)}
 	}
 	e.Facts[factBootTried] = strings.Join(tried, ", ")
 	return nil
+}
+
+// ways are the boot methods that BMC and batch offer for an image of ours, in their order.
+func (e *Env) ways(ctx context.Context, c BMC) (ways []BootMethod, err error) {
+	b, err := c.Boot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	http, _, err := e.offersHTTP(ctx, c, b)
+	if err != nil {
+		return nil, err
+	}
+	if http {
+		ways = append(ways, BootUEFIHTTP)
+	}
+	if e.Boot.HasProgram(e.Machine.Boot.Image) && offersMedia(ctx, c, b) {
+		ways = append(ways, BootMedia)
+	}
+	if b.Supported && e.Batch.Netboot.fixed() && e.Machine.MAC != "" {
+		ways = append(ways, BootPXE)
+	}
+	return ways, nil
 }
 
 // emptyDrive takes the image out of the virtual drive from which nothing booted.

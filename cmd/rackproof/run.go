@@ -84,25 +84,10 @@ Example:
 }
 
 func (a *app) runBatch(ctx context.Context, f runFlags) error {
-	var (
-		planned  *provision.PlanFile
-		batch    *provision.Batch
-		workflow provision.Workflow
-	)
-	until, err := a.deadlineOf(f.until)
+	planned, batch, workflow, err := a.submission(f)
 	if err != nil {
 		return err
 	}
-	if f.plan != "" {
-		planned, batch, workflow, err = a.loadPlan(f.plan, f.file)
-	} else {
-		batch, workflow, err = a.loadBatch(f.file, f.workflow, f.sel)
-	}
-	if err != nil {
-		return err
-	}
-	batch.Confirmed, batch.Again, batch.Until = f.yes, f.again, until
-	batch.Diagnostics.OnFailure = batch.Diagnostics.OnFailure || f.diagnostics
 	c, err := a.newCarry()
 	if err != nil {
 		return err
@@ -146,6 +131,25 @@ func (a *app) runBatch(ctx context.Context, f runFlags) error {
 		a.progress("soak: %s", line)
 	}
 	return c.run(ctx, id, f.sel)
+}
+
+// submission reads what a run is to carry out. Nothing is contacted.
+func (a *app) submission(f runFlags) (planned *provision.PlanFile, batch *provision.Batch, w provision.Workflow, err error) {
+	until, err := a.deadlineOf(f.until)
+	if err != nil {
+		return nil, nil, w, err
+	}
+	if f.plan != "" {
+		planned, batch, w, err = a.loadPlan(f.plan, f.file)
+	} else {
+		batch, w, err = a.loadBatch(f.file, f.workflow, f.sel)
+	}
+	if err != nil {
+		return nil, nil, w, err
+	}
+	batch.Confirmed, batch.Again, batch.Until = f.yes, f.again, until
+	batch.Diagnostics.OnFailure = batch.Diagnostics.OnFailure || f.diagnostics
+	return planned, batch, w, nil
 }
 
 // chosen are the machines that a run is to touch: those of its plan, which must still
