@@ -144,7 +144,7 @@ func TestTemporalWorkerKilled(t *testing.T) {
 		t.Errorf("the finished run again: exit %d\n%s", code, again.out.String())
 	}
 	for _, value := range k.rack.Credentials() {
-		for _, secret := range strings.Split(value, "\n") {
+		for secret := range strings.SplitSeq(value, "\n") {
 			if len(secret) > 16 && strings.Contains(out, secret) && !strings.HasPrefix(secret, "--") {
 				t.Error("the caller prints a secret")
 			}
