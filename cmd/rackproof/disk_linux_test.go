@@ -133,9 +133,11 @@ func (k *killRun) asWith(want outcome) {
 	}
 }
 
-// The disk is full again and again, from the first write of a run to its last: each life gets a
-// few pages more than the one before had. Each ends with a clear error, leaves the journal and the evidence
-// sound and takes no result back; the last one comes to what a run with space comes to.
+// The disk is full again and again, from the first write of a run to its last: each life gets
+// a few pages more than the one before had, and more of them the longer no step has ended:
+// what an interrupted load measured is kept as evidence, and its next life needs room beside
+// it. Each ends with a clear error, leaves the journal and the evidence sound and takes no
+// result back; the last one comes to what a run with space comes to.
 func TestDiskFullAtEveryWrite(t *testing.T) {
 	if os.Getenv("RACKPROOF_PROVE") == "" {
 		t.Skip("hundreds of lives take minutes: RACKPROOF_PROVE=1 runs it")
@@ -151,7 +153,7 @@ func TestDiskFullAtEveryWrite(t *testing.T) {
 	seen, size, fills := witness{killRun: k}, uint64(0), 0
 	flags := uintptr(0)
 	for ; size < plenty && !t.Failed(); fills++ {
-		size += uint64(os.Getpagesize() * (1 + pages.IntN(16)))
+		size += uint64(os.Getpagesize() * (1 + pages.IntN(16)) * (1 + seen.still/2))
 		k.mount(flags, size)
 		flags = syscall.MS_REMOUNT
 		code := k.rackproof(0)
