@@ -116,6 +116,19 @@ func diskNames(serials []string) []string {
 	return out
 }
 
+// lastingNode is a shell on the booted host that is opened anew when its connection is lost.
+func (e *Env) lastingNode(ctx context.Context) (*burnin.Redialer, error) {
+	node := &burnin.Redialer{
+		Dial: func(ctx context.Context) (burnin.Shell, error) { return e.open.node(ctx, e.Machine, e.Facts) },
+		Log:  e.Log,
+		Note: func(text string) { e.Progress(ctx, zeroTime, "%s", text) },
+	}
+	if err := node.Start(ctx); err != nil {
+		return nil, hostStuck(e.Machine, err)
+	}
+	return node, nil
+}
+
 // hostStuck words a host that another one has taken the place of, or that was booted anew.
 func hostStuck(m Machine, err error) error {
 	if !errors.Is(err, shell.ErrHostKey) && !errors.Is(err, shell.ErrAuth) {

@@ -41,13 +41,9 @@ func (w wipeDisks) Do(ctx context.Context, e *Env) (Facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	node := &burnin.Redialer{
-		Dial: func(ctx context.Context) (burnin.Shell, error) { return e.open.node(ctx, e.Machine, e.Facts) },
-		Log:  e.Log,
-		Note: func(text string) { e.Progress(ctx, zeroTime, "%s", text) },
-	}
-	if err := node.Start(ctx); err != nil {
-		return nil, hostStuck(e.Machine, err)
+	node, err := e.lastingNode(ctx)
+	if err != nil {
+		return nil, err
 	}
 	defer func() { _ = node.Close() }()
 	permit, err := e.permit(ctx, w, node)
