@@ -11,8 +11,8 @@ import (
 
 // HostLocks is the folder in which all rackproofs of this computer lease BMCs, whoever runs
 // them and whatever their state folders are. It is "" where no folder is open to all users:
-// leases then hold within one state folder. Containers and services with a /tmp of their own
-// do not see it.
+// leases then hold within one state folder. Containers, services with a /tmp of their own
+// and processes in another network namespace do not see it.
 func HostLocks() string {
 	if runtime.GOOS == "windows" {
 		if dir := os.Getenv("ProgramData"); dir != "" {
@@ -49,7 +49,7 @@ func takeHostLease(dir, what, holder string) (*Lease, error) {
 		return nil, help(err)
 	}
 	defer func() { _ = root.Close() }()
-	f, err := openHostLock(root, lockName(what))
+	f, err := openHostLock(root, hostLockName(what))
 	if err != nil {
 		return nil, help(err)
 	}
@@ -57,6 +57,16 @@ func takeHostLease(dir, what, holder string) (*Lease, error) {
 		return nil, help(errors.Join(err, fmt.Errorf("%s is no plain file", f.Name()), f.Close()))
 	}
 	return lockAs(f, what, holder)
+}
+
+// hostLockName is the file of a lock among users. Where the kernel has several networks, one
+// address in two of them is two BMCs.
+func hostLockName(what string) string {
+	network, err := os.Readlink("/proc/self/ns/net")
+	if err != nil { // not Linux: there is one
+		return lockName(what)
+	}
+	return lockName(what + " in " + network)
 }
 
 func makeHostLocks(dir string) error {

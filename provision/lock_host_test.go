@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,22 +33,30 @@ func TestHoldLease(t *testing.T) {
 	}
 }
 
-// Two processes with two state folders do not drive one BMC; the one that comes later says
-// who has it. The kernel gives it back when its process is killed.
-func TestLeaseAmongStateFolders(t *testing.T) {
-	host := filepath.Join(t.TempDir(), "host")
-	theirs := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestHoldLease$", "-test.v")
+// holds starts another rackproof that has a BMC; it gives it back when stdin is closed.
+func holds(t *testing.T, theirs, host string, prepare func(*exec.Cmd)) (cmd *exec.Cmd, stdin io.Closer) {
+	t.Helper()
+	cmd = exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestHoldLease$", "-test.v")
 	cmd.Env = append(os.Environ(), holdVariable+"="+theirs+":"+host)
+	prepare(cmd)
 	stdin, errIn := cmd.StdinPipe()
 	stdout, errOut := cmd.StdoutPipe()
 	if err := errors.Join(errIn, errOut, cmd.Start()); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = stdin.Close() }()
 	lines := bufio.NewScanner(stdout)
 	for lines.Scan() && lines.Text() != "held" {
 	}
+	return cmd, stdin
+}
+
+// Two processes with two state folders do not drive one BMC; the one that comes later says
+// who has it. The kernel gives it back when its process is killed.
+func TestLeaseAmongStateFolders(t *testing.T) {
+	host := filepath.Join(t.TempDir(), "host")
+	theirs := t.TempDir()
+	cmd, stdin := holds(t, theirs, host, func(*exec.Cmd) {})
+	defer func() { _ = stdin.Close() }()
 	m := Machine{Name: "m1", BMC: "192.0.2.7:443"}
 	state := t.TempDir()
 	_, err := LeaseBMC(state, host, "ours", m)
@@ -95,7 +104,7 @@ func TestHostLockOutsideItsFolder(t *testing.T) {
 	if err := os.WriteFile(outside, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	at := filepath.Join(dir, lockName("BMC 192.0.2.7"))
+	at := filepath.Join(dir, hostLockName("BMC 192.0.2.7"))
 	for name, plant := range map[string]func() error{
 		"a link":   func() error { return os.Symlink(outside, at) },
 		"a folder": func() error { return os.Mkdir(at, 0o700) },

@@ -73,7 +73,7 @@ func TestProfileVerbsInJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != 0 {
 		t.Fatalf("exit %d, %v", code, err)
 	}
-	if len(list.Profiles) != 38 || len(list.Parts) < 40 || len(list.Specs) != 5 || len(list.Profiles[0].SHA256) != 64 {
+	if len(list.Profiles) != 38 || len(list.Parts) < 40 || len(list.Specs) != 6 || len(list.Profiles[0].SHA256) != 64 {
 		t.Errorf("listed %+v", list)
 	}
 
