@@ -143,7 +143,7 @@ func notWiped(e *Evidence) *NotErased {
 func (w *wiping) take(ctx context.Context) (*nodeFolder, error) {
 	claim := Claim{Run: w.Run, Attempt: w.Attempt, Owner: w.Operator, DeadMan: w.DeadMan, Root: w.Root}
 	folder, err := acquire(ctx, w.Node.Shell, claim)
-	if err != nil || folder.ended == "" {
+	if err != nil || folder.ended == "" || folder.ended == endedDone { // what came to its own end is not done again
 		return folder, err
 	}
 	if _, err := ReleaseNode(ctx, w.Node.Shell, w.Root, w.Run); err != nil {

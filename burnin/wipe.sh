@@ -14,6 +14,18 @@ fail() {
 	say "failed $*"
 	exit 1
 }
+open() { # begun, and neither erased nor at fault as far as is known
+	say "open $*"
+	exit 1
+}
+# declined WHAT: the drive itself said no, or the tool did not come to ask it.
+declined() {
+	said=$(tr '\n' ' ' <tool.out)
+	case $said in
+	*"NVMe status"*) fail "$name refused to be $1: $said" ;;
+	*) open "nvme did not get $name $1: $said" ;;
+	esac
+}
 
 # serial_of NAME: as the kernel or udev has it.
 serial_of() {
@@ -124,7 +136,7 @@ wait_sanitized() {
 	while :; do
 		if ! state; then
 			missed=$((missed + 1))
-			[ $missed -lt 30 ] || fail "$name does not tell how far it is: $(tr '\n' ' ' <log.err)"
+			[ $missed -lt 30 ] || open "$name does not tell how far it is: $(tr '\n' ' ' <log.err)"
 		elif [ $state = 2 ]; then
 			missed=0 share=$((progress * 100 / 65536))
 			[ "$share" = "$told" ] || say "progress $share"
@@ -147,14 +159,14 @@ sanitize() {
 	sanitize-crypto) action=4 ;;
 	sanitize-overwrite) action=3 ;;
 	esac
-	nvme sanitize "$c" --sanact=$action >tool.out 2>&1 || fail "$name refused to sanitize: $(tr '\n' ' ' <tool.out)"
+	nvme sanitize "$c" --sanact=$action >tool.out 2>&1 || declined sanitized
 	wait_sanitized
 }
 
 format() {
-	nvme id-ns "$d" -b >id-ns 2>tool.out && [ "$(wc -c <id-ns)" -eq 4096 ] || fail "the format of $name cannot be read: $(tr '\n' ' ' <tool.out)"
+	nvme id-ns "$d" -b >id-ns 2>tool.out && [ "$(wc -c <id-ns)" -eq 4096 ] || open "the format of $name cannot be read: $(tr '\n' ' ' <tool.out)"
 	flbas=$(number id-ns 26 1)
-	nvme format "$d" --ses=1 --lbaf=$((flbas % 16 + flbas / 32 % 4 * 16)) --force --timeout=14400000 >tool.out 2>&1 || fail "$name refused to be formatted: $(tr '\n' ' ' <tool.out)"
+	nvme format "$d" --ses=1 --lbaf=$((flbas % 16 + flbas / 32 % 4 * 16)) --force --timeout=14400000 >tool.out 2>&1 || declined formatted
 }
 
 overwrite() {
@@ -186,6 +198,15 @@ choose() {
 	else
 		method=overwrite
 	fi
+	case $method in format | overwrite) only_namespace ;; esac
+}
+
+# only_namespace: what erases a namespace leaves those that the host does not see. Only a
+# drive that manages namespaces has such.
+only_namespace() {
+	[ $((oacs / 8 % 2)) = 1 ] || return 0
+	nvme list-ns "$c" --all >spaces 2>spaces.err || refuse "it is not known whether $name has namespaces that the host does not see: $(tr '\n' ' ' <spaces.err)"
+	[ "$(grep -c ']:' spaces)" = 1 ] || refuse "$name has namespaces that the host does not see, and no sanitize command that would reach them: attach or delete them first"
 }
 
 done_with() {
@@ -215,6 +236,7 @@ sanitize*)
 	# Marks of ours were written before: a disk that says that nothing was written since its
 	# last sanitize operation has had that one since.
 	if [ "$planted" = yes ] && [ $untouched = 1 ] && { [ $state = 1 ] || [ $state = 4 ]; }; then
+		say "marked by an earlier process"
 		say "method $method"
 		say "status $status"
 		done_with || true

@@ -23,11 +23,13 @@ type WipeLog struct {
 	Method        string    // see wipeMethods; "" = it did not come to that
 	Status        Opt[int]  // SSTAT of the drive's sanitize log, at its end
 	Planted       int       // marks that were written, and read back, before
+	Marked        bool      // by an earlier process of the attempt, of which the drive shows that it was sanitized since
 	Looked        int       // marks that were looked for behind it
 	Left, Zero    int       // of these, those that can still be read, and blocks that are zero
 	Begun, Ended  time.Time // by the node's clock; zero = not told
 	Refused       string    // why the disk was left as it is
-	Failed        string    // why it is not erased, though it was begun
+	Failed        string    // why it is not erased, though it was begun: the disk did not do it
+	Open          string    // why it is not known to be erased, though it was begun
 	Done          bool
 }
 
@@ -114,12 +116,24 @@ func (l *WipeLog) read(key, text string) (err error) {
 	case "done":
 		l.Done = true
 		l.Ended, err = time.Parse(time.RFC3339, text)
+	case "marked":
+		l.Marked = true
+	default:
+		l.ended(key, text)
+	}
+	return err
+}
+
+// ended takes the words by which it says why a disk is not erased.
+func (l *WipeLog) ended(key, text string) {
+	switch key {
 	case "refused":
 		l.Refused = text
 	case "failed":
 		l.Failed = text
+	case "open":
+		l.Open = text
 	}
-	return err
 }
 
 // Bits of SSTAT, the sanitize status of the NVMe base specification.
@@ -130,16 +144,28 @@ const (
 
 // proven is nil where the disk was erased, else what is missing to the proof.
 func (l *WipeLog) proven() error {
-	m := wipeMethods[l.Method]
 	switch {
 	case l.Refused != "":
 		return fmt.Errorf("it was left as it is: %s", l.Refused)
 	case l.Failed != "":
 		return errors.New(l.Failed)
+	case l.Open != "":
+		return fmt.Errorf("it was begun, and is not known to be erased: %s", l.Open)
 	case !l.Done || l.Method == "":
 		return errors.New("erasing it did not come to its end")
 	case l.Looked == 0 || l.Left > 0:
 		return fmt.Errorf("of %d marks that were looked for %d can still be read", l.Looked, l.Left)
+	}
+	return l.confirmed(wipeMethods[l.Method])
+}
+
+// confirmed holds a disk whose marks are gone to what its way of erasing must show beside.
+func (l *WipeLog) confirmed(m wipeMethod) error {
+	switch {
+	case l.Planted != l.Looked && (!l.Marked || !m.sanitize):
+		return fmt.Errorf("%d marks were looked for, and %d had been written: what is gone was not there", l.Looked, l.Planted)
+	case l.Method == "overwrite" && l.Zero != l.Looked:
+		return fmt.Errorf("%d of %d places show the zeroes that were written", l.Zero, l.Looked)
 	case m.sanitize && !l.Status.Set:
 		return errors.New("the drive did not tell how its sanitize operation ended")
 	case m.sanitize && !sanitized(l.Status.V):

@@ -24,15 +24,18 @@ log() { printf "\\$(printf %o $(($1 % 256)))\\$(printf %o $(($1 / 256)))\\$(prin
 mood=$(cat "$T/mood" 2>/dev/null)
 case $1 in
 id-ctrl) cat "$T/id-ctrl" ;;
+list-ns) echo '[   0]:0x1'; [ ! -e "$T/hidden" ] || echo '[   1]:0x2' ;;
 id-ns) head -c 26 /dev/zero; printf '\001'; head -c 4069 /dev/zero ;;
 format)
 	echo "$*" >>"$T/acts"
 	[ "$mood" = lazy ] || head -c 16777216 /dev/zero | tr '\000' '\377' >"$f"
 	[ "$mood" != refuses ] || { echo "NVMe status: Invalid Format" >&2; exit 1; }
+	[ "$mood" != old ] || { echo "unrecognized option '--force'" >&2; exit 1; }
 	;;
 sanitize)
 	echo "$*" >>"$T/acts"
 	[ "$mood" != refuses ] || { echo "NVMe status: Operation Denied" >&2; exit 1; }
+	[ "$mood" != old ] || { echo "unrecognized option '--sanact'" >&2; exit 1; }
 	log 20000 2
 	echo 2 >"$T/looks"
 	;;
@@ -199,16 +202,19 @@ func TestWipeNotErased(t *testing.T) {
 		{"capabilities cut short", 2, WipePurge, put("id-ctrl", "short"), Unknown, "its capabilities cannot be read", true},
 		{"a log that does not answer", 2, WipePurge, put("mood", "mute"), Unknown, "the state of its sanitize operations cannot be read", true},
 		{"two of one serial", 2, WipePurge, func(t *testing.T, d *drives) { t.Helper(); d.add(t, "nvme0n2", "259:7", "SERIAL-A") }, Unknown, "it shows as nvme0n1 and as nvme0n2", true},
-		{"a drive that refuses", 2, WipePurge, put("mood", "refuses"), Fail, "nvme0n1 refused to sanitize: NVMe status: Operation Denied", false},
+		{"a drive that refuses", 2, WipePurge, put("mood", "refuses"), Fail, "nvme0n1 refused to be sanitized: NVMe status: Operation Denied", false},
 		{"a drive that says done and does nothing", 2, WipePurge, put("mood", "lazy"), Fail, "64 of 64 marks can still be read: nvme0n1 was not erased", false},
 		{"a sanitize operation that fails", 2, WipePurge, put("mood", "breaks"), Fail, "nvme0n1 ended its sanitize operation with status 3", false},
 		{"written to since", 2, WipePurge, put("mood", "written"), Unknown, "something was written since", false},
+		{"a tool that does not know the command", 2, WipePurge, put("mood", "old"), Unknown, "nvme did not get nvme0n1 sanitized: unrecognized option", false},
+		{"a tool that does not know the format", 0, WipeClear, put("mood", "old"), Unknown, "nvme did not get nvme0n1 formatted: unrecognized option", false},
+		{"a namespace that the host does not see", 0, WipeClear, put("hidden", ""), Unknown, "nvme0n1 has namespaces that the host does not see", true},
 		{"a format that does nothing", 0, WipeClear, put("mood", "lazy"), Fail, "64 of 64 marks can still be read", false},
 		{"a format that fails behind its work", 0, WipeClear, put("mood", "refuses"), Fail, "nvme0n1 refused to be formatted: NVMe status: Invalid Format", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			d := wipable(t, 2, c.sanicap)
+			d := wipable(t, 0b1010, c.sanicap)
 			if c.spoil != nil {
 				c.spoil(t, d)
 			}
@@ -288,6 +294,8 @@ func TestWipeSpoiled(t *testing.T) {
 	}
 	for _, c := range [][2]string{
 		{"left=0", "left=1"},
+		{"planted 64", "planted 63"},
+		{"#wipe planted", "#wipe painted"},
 		{"looked 64", "looked 0"},
 		{"looked 64 ", "looked N/A "},
 		{"#wipe looked", "#wipe seen"},
